@@ -14,7 +14,7 @@
 //! | `staff` | pages and islands of theatre staff |
 //! | `browser` | API calls, clock, storage and events of the browser |
 //! | `payment_retry` | data that survives a failed payment |
-//! | `shell`, `markup`, `site` | the document around a page, and the addresses of its files |
+//! | `shell`, `markup`, `site` | the document around a page, its rendered parts, and the addresses of its files |
 //!
 //! To add a page or a page of staff: the recipes in CONTRIBUTING.md. To add an island: a module here,
 //! behind the feature of the WebAssembly module that contains it; `frontend/static/boot.js` finds that module by the

@@ -1,6 +1,14 @@
-//! Turns rendered markup into the HTML that is sent: valid, and without characters that change the direction of text.
+//! Rendered markup: one type for the parts of a page, and the HTML that is sent, which is valid and without characters
+//! that change the direction of text.
+//!
+//! A view's type is as deep as its markup, and the compiler makes a dozen functions for each of its elements: to build
+//! it in a browser, to update it, to wait for its parts. A page of the server needs one, which writes text. `AnyView`
+//! would hide the type and still have all of them compiled.
 
 use domain::hidden_characters::is_bidi_override;
+use leptos::IntoView;
+use leptos::tachys::html::InertElement;
+use leptos::tachys::view::RenderHtml;
 
 /// The placeholder that Leptos writes between two texts and after a list; islands expect a comment there. As written it
 /// is a parse error of HTML (`incorrectly-opened-comment`).
@@ -11,6 +19,22 @@ const EMPTY_COMMENT: &str = "<!---->";
 const ISLAND: &str = "leptos-island";
 /// Isolates that messages write around names, always in pairs: see `language::isolated`.
 const OURS: [char; 2] = ['\u{2068}', '\u{2069}'];
+
+/// The markup of a part of a page.
+pub type Markup = InertElement;
+
+/// Renders a view at once, in the language and under the owner of [`crate::render_in`]. The result takes no attributes,
+/// and an island must not contain it, because it cannot be hydrated.
+pub trait IntoMarkup {
+    /// Returns the view's markup.
+    fn into_markup(self) -> Markup;
+}
+
+impl<V: IntoView> IntoMarkup for V {
+    fn into_markup(self) -> Markup {
+        InertElement::new(self.into_view().to_html())
+    }
+}
 
 /// The document as sent to a visitor.
 ///

@@ -14,6 +14,7 @@ use leptos::prelude::*;
 use leptos::tachys::html::doctype;
 use strum::{IntoStaticStr, VariantArray};
 
+use crate::markup::{IntoMarkup, Markup};
 use crate::{markup, site};
 
 /// A town, theatre or other thing with its own page.
@@ -102,7 +103,7 @@ pub trait Page: Sized {
     /// Data for the document around it.
     fn head(&self) -> Head;
     /// The content of `<main>`, as one type, so that the server does not compile the document again for every page.
-    fn view(self) -> AnyView;
+    fn view(self) -> Markup;
 }
 
 /// Renders the page in English, as if at the root.
@@ -131,13 +132,7 @@ pub fn render_in(
 /// Name of the site in titles and header, the same in every language.
 const SITE: &str = "Rowlock";
 
-fn document(
-    language: Language,
-    head: Head,
-    address: String,
-    content: AnyView,
-    chooser: impl IntoView,
-) -> impl IntoView {
+fn document(language: Language, head: Head, address: String, content: Markup, chooser: impl IntoView) -> impl IntoView {
     let title = if head.title.is_empty() {
         format!("{SITE} · {}", say!("site.promise_short"))
     } else {
@@ -247,8 +242,8 @@ fn header(city: Option<PageLink>, query: String, has_filters: bool) -> impl Into
             <a class="site-city" href=city.href>{pin()}<bdi>{city.name}</bdi></a>
             <a class="site-city site-city-change" href="/#cities">{say!("site.change_city")}</a>
         }
-        .into_any(),
-        None => view! { <a class="site-city" href="/#cities">{pin()}{say!("site.choose_city")}</a> }.into_any(),
+        .into_markup(),
+        None => view! { <a class="site-city" href="/#cities">{pin()}{say!("site.choose_city")}</a> }.into_markup(),
     };
     view! {
         <header class="site-header">
@@ -357,8 +352,8 @@ mod tests {
             self.0.clone()
         }
 
-        fn view(self) -> AnyView {
-            view! { <p>{self.0.title}</p> }.into_any()
+        fn view(self) -> Markup {
+            view! { <p>{self.0.title}</p> }.into_markup()
         }
     }
 
@@ -448,9 +443,9 @@ mod tests {
             fn head(&self) -> Head {
                 Head { title: "\u{202e}Salt".to_owned(), ..Head::default() }
             }
-            fn view(self) -> AnyView {
+            fn view(self) -> Markup {
                 let rows = vec![view! { <li>"Row" {"A\u{202e}1"} {None::<String>}</li> }];
-                view! { <ul>{rows}</ul> }.into_any()
+                view! { <ul>{rows}</ul> }.into_markup()
             }
         }
         let html = render(Rows);

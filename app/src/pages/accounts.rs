@@ -9,6 +9,7 @@ use language::{Moment, say};
 use leptos::prelude::*;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
 /// The error of the last attempt, announced when the page loads.
@@ -135,7 +136,7 @@ impl Page for LoginPage {
         Head { title: say!("account.sign_in"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         view! {
             <section class="account-door card">
                 <h1>{say!("account.sign_in")}</h1>
@@ -153,7 +154,7 @@ impl Page for LoginPage {
                 </p>
             </section>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -177,7 +178,7 @@ impl Page for RegisterPage {
         Head { title: say!("account.register"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         view! {
             <section class="account-door card">
                 <h1>{say!("account.register")}</h1>
@@ -196,7 +197,7 @@ impl Page for RegisterPage {
                 </p>
             </section>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -225,7 +226,7 @@ impl Page for AccountPage {
         Head { title: say!("account.title"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let AccountView { name, email, email_proven, grants, .. } = self.account;
         let own_username = username(email.clone());
         let works_at = grants.into_iter().map(|grant| format!("{} ({})", grant.theatre, role_words(grant.role)));
@@ -264,7 +265,7 @@ impl Page for AccountPage {
                 </section>
             </div>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -278,7 +279,7 @@ fn confirm_email_section(key: String) -> impl IntoView {
     }
 }
 
-fn bookings_view(page: BookingPage) -> AnyView {
+fn bookings_view(page: BookingPage) -> Markup {
     if page.bookings.is_empty() {
         return view! {
             <div class="card account-card">
@@ -286,13 +287,13 @@ fn bookings_view(page: BookingPage) -> AnyView {
                 <p><a class="button" href="/search">{say!("account.find_show")}</a></p>
             </div>
         }
-        .into_any();
+        .into_markup();
     }
     view! {
         <ul class="account-list" data-testid="my-bookings">{page.bookings.into_iter().map(line).collect_view()}</ul>
         {page.next.map(|next| view! { <p><a class="button button-quiet" href=format!("/account?after={next}")>{say!("account.older")}</a></p> })}
     }
-    .into_any()
+    .into_markup()
 }
 
 fn line(booking: BookingSummary) -> impl IntoView {
@@ -377,7 +378,7 @@ impl Page for PasswordResetPage {
         Head { title: say!("account.reset"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         match self {
             Self::Ask { email, trouble, key } => view! {
                 <section class="account-door card">
@@ -391,7 +392,7 @@ impl Page for PasswordResetPage {
                     </form>
                 </section>
             }
-            .into_any(),
+            .into_markup(),
             Self::Sent => view! {
                 <section class="account-door card">
                     <h1>{say!("account.read_mail")}</h1>
@@ -399,7 +400,7 @@ impl Page for PasswordResetPage {
                     <p class="account-ways"><a href="/login">{say!("account.sign_in")}</a></p>
                 </section>
             }
-            .into_any(),
+            .into_markup(),
             Self::Choose { token, trouble, key } => view! {
                 <section class="account-door card">
                     <h1>{say!("account.reset")}</h1>
@@ -415,7 +416,7 @@ impl Page for PasswordResetPage {
                     <p class="account-ways"><a href="/reset">{say!("account.forgotten")}</a></p>
                 </section>
             }
-            .into_any(),
+            .into_markup(),
         }
     }
 }
@@ -439,7 +440,7 @@ impl Page for ConfirmEmailPage {
         Head { title: say!("account.prove_title"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         view! {
             <section class="account-door card">
                 <h1>{say!("account.prove_title")}</h1>
@@ -453,7 +454,7 @@ impl Page for ConfirmEmailPage {
                 <p class="account-ways"><a href="/account">{say!("account.title")}</a></p>
             </section>
         }
-        .into_any()
+        .into_markup()
     }
 }
 

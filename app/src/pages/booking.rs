@@ -10,6 +10,7 @@ use leptos::prelude::*;
 use super::accounts::{email_field, trouble_view};
 use super::ticket::ShowFacts;
 use crate::booking_status::{BookingStatus, FollowedBooking, WORDS, history, standing, tone};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
 /// The page of a booking.
@@ -35,7 +36,7 @@ impl Page for BookingPage {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let status = FollowedBooking { is_submitted: self.is_submitted, ..FollowedBooking::from(&self.booking) };
         view! {
             <div class="booking">
@@ -43,7 +44,7 @@ impl Page for BookingPage {
                 <BookingStatus booking=status />
             </div>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -117,7 +118,7 @@ impl Page for MailedBookingPage {
         Head { title: say!("booking.title", reference = &self.booking.reference), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let followed = FollowedBooking::from(&self.booking);
         let tickets = self.tickets.map(|path| {
             view! { <p class="booking-next"><a class="button" data-testid="ticket-link" href=path>{say!("status.next_tickets")}</a></p> }
@@ -147,7 +148,7 @@ impl Page for MailedBookingPage {
                 </section>
             </div>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -170,7 +171,7 @@ impl Page for CancelByMailPage {
         Head { title: say!("mailed.cancel_title"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let back = domain::booking::back_to_buyer(self.booking.total);
         let followed = FollowedBooking::from(&self.booking);
         let form = match self.action {
@@ -181,8 +182,8 @@ impl Page for CancelByMailPage {
                     <button class="button" r#type="submit" data-testid="cancel-now">{say!("mailed.cancel_now")}</button>
                 </form>
             }
-            .into_any(),
-            None => view! { {standing(&followed)}{history(&followed)} }.into_any(),
+            .into_markup(),
+            None => view! { {standing(&followed)}{history(&followed)} }.into_markup(),
         };
         view! {
             <div class="booking">
@@ -193,7 +194,7 @@ impl Page for CancelByMailPage {
                 {facts(self.booking, self.show)}
             </div>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -218,7 +219,7 @@ impl Page for FindBookingPage {
         Head { title: say!("mailed.find_title"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         match self {
             Self::Ask { reference, email, trouble } => view! {
                 <section class="account-door card">
@@ -236,7 +237,7 @@ impl Page for FindBookingPage {
                     </form>
                 </section>
             }
-            .into_any(),
+            .into_markup(),
             Self::Sent => view! {
                 <section class="account-door card">
                     <h1>{say!("mailed.find_sent")}</h1>
@@ -244,7 +245,7 @@ impl Page for FindBookingPage {
                     <p class="account-ways"><a href="/bookings/find">{say!("mailed.find_title")}</a></p>
                 </section>
             }
-            .into_any(),
+            .into_markup(),
         }
     }
 }

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use super::listing::{ShowGroup, StripChoice, nothing, strip};
 use super::poster::{poster, poster_path};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, PageLink};
 
 /// The page of a film.
@@ -43,7 +44,7 @@ impl Page for FilmPage {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let facts = fact_items(self.facts);
         // One language for both: a tagline alone is too short for detection.
         let language = foreign(&format!("{} {}", self.tagline, self.synopsis));
@@ -55,9 +56,9 @@ impl Page for FilmPage {
         let no_city = self.cities.is_empty();
         let times = if self.theatres.is_empty() {
             let advice = if no_city { say!("film.nowhere") } else { say!("film.not_this_day") };
-            nothing(say!("film.not_today"), advice, PageLink::new(say!("film.all_films"), "/search")).into_any()
+            nothing(say!("film.not_today"), advice, PageLink::new(say!("film.all_films"), "/search")).into_markup()
         } else {
-            self.theatres.into_iter().map(ShowGroup::view).collect_view().into_any()
+            self.theatres.into_iter().map(ShowGroup::view).collect_view().into_markup()
         };
         view! {
             <article class="film-page">
@@ -76,7 +77,7 @@ impl Page for FilmPage {
                 </div>
             </article>
         }
-        .into_any()
+        .into_markup()
     }
 }
 

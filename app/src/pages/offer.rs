@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::accounts::trouble_view;
 use super::ticket::ShowFacts;
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
 /// An offer, for the holder of its mail.
@@ -30,7 +31,7 @@ impl Page for OfferPage {
         Head { title: say!("offer.title"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let form = match self.offer {
             Some(offer) => {
                 let seats =
@@ -47,14 +48,14 @@ impl Page for OfferPage {
                     </form>
                     <p class="quiet small">{say!("offer.one_device")}</p>
                 }
-                .into_any()
+                .into_markup()
             }
             None => view! {
                 <h1>{say!("offer.over")}</h1>
                 <p>{say!("offer.over_lead")}</p>
                 <p><a class="button button-quiet" href=self.show_path>{say!("status.next_back")}</a></p>
             }
-            .into_any(),
+            .into_markup(),
         };
         view! {
             <div class="booking">
@@ -65,6 +66,6 @@ impl Page for OfferPage {
                 <section class="booking-facts card" aria-label=say!("offer.facts")>{self.show.view()}</section>
             </div>
         }
-        .into_any()
+        .into_markup()
     }
 }

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 
 use super::listing::{FilmCard, ShowChip, StripChoice, chips, film_grid, film_times, nothing, strip};
 use super::search::SearchForm;
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, PageLink};
 
 /// Duration of a hold, minutes.
@@ -28,12 +29,12 @@ impl Page for HomePage {
         Head { description: say!("home.description", minutes = HELD_FOR), has_filters: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let films = if self.films.is_empty() {
             let week = PageLink::new(say!("list.see_week"), "/search");
-            nothing(say!("home.dark_title"), say!("home.dark_advice"), week).into_any()
+            nothing(say!("home.dark_title"), say!("home.dark_advice"), week).into_markup()
         } else {
-            film_grid(self.films).into_any()
+            film_grid(self.films).into_markup()
         };
         let cities = self
             .cities
@@ -58,7 +59,7 @@ impl Page for HomePage {
                 <ul class="place-grid">{cities}</ul>
             </section>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -97,7 +98,7 @@ impl Page for CityPage {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let theatres = self
             .theatres
             .into_iter()
@@ -115,9 +116,9 @@ impl Page for CityPage {
             .collect_view();
         let films = if self.films.is_empty() {
             let week = PageLink::new(say!("list.see_week"), self.week);
-            nothing(say!("city.over_title"), say!("city.over_advice"), week).into_any()
+            nothing(say!("city.over_title"), say!("city.over_advice"), week).into_markup()
         } else {
-            film_grid(self.films).into_any()
+            film_grid(self.films).into_markup()
         };
         view! {
             <h1><bdi>{self.place.name}</bdi></h1>
@@ -130,7 +131,7 @@ impl Page for CityPage {
                 {films}
             </section>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -181,12 +182,12 @@ impl Page for TheatreListingPage {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let films = if self.films.is_empty() {
             let next = PageLink::new(say!("theatre.day_after"), self.next_day);
-            nothing(say!("theatre.dark_title"), say!("theatre.dark_advice"), next).into_any()
+            nothing(say!("theatre.dark_title"), say!("theatre.dark_advice"), next).into_markup()
         } else {
-            self.films.into_iter().map(FilmTimes::view).collect_view().into_any()
+            self.films.into_iter().map(FilmTimes::view).collect_view().into_markup()
         };
         view! {
             <header class="page-head">
@@ -197,6 +198,6 @@ impl Page for TheatreListingPage {
             {strip(say!("list.day"), self.days)}
             {films}
         }
-        .into_any()
+        .into_markup()
     }
 }

@@ -3,6 +3,7 @@
 use language::{Language, say};
 use leptos::prelude::*;
 
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
 /// A page that could not be shown.
@@ -37,7 +38,7 @@ impl Page for NotFoundPage {
         Head { title: self.title.clone(), description: self.advice.clone(), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         view! {
             <section class="empty-state">
                 <svg class="empty-seats" viewBox="0 0 240 64" width="240" height="64" aria-hidden="true" focusable="false">
@@ -54,7 +55,7 @@ impl Page for NotFoundPage {
                 <p><a class="button" href="/">{say!("lost.home")}</a></p>
             </section>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -81,7 +82,7 @@ impl Page for ProblemsPage {
         Head { title: say!("problems.title"), description: say!("problems.description"), ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let entry = |ProblemEntry { code, status, title }| {
             let anchor = code.clone();
             view! {
@@ -97,6 +98,6 @@ impl Page for ProblemsPage {
             // The API describes itself in English, for developers.
             <dl class="problems" lang="en" dir="ltr">{self.entries.into_iter().map(entry).collect_view()}</dl>
         }
-        .into_any()
+        .into_markup()
     }
 }

@@ -4,6 +4,7 @@ use language::say;
 use leptos::prelude::*;
 
 use super::listing::{ShowGroup, StripChoice, film_times, nothing, strip};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{FILTERS, Head, Page, PageLink};
 
 /// An option of the form.
@@ -52,9 +53,9 @@ impl SearchForm {
     pub fn view(self) -> impl IntoView {
         let date = if self.dates.is_empty() {
             // The tab chosen stays chosen.
-            view! { <input r#type="hidden" name="date" value=self.date /> }.into_any()
+            view! { <input r#type="hidden" name="date" value=self.date /> }.into_markup()
         } else {
-            choose("date", say!("search.day"), say!("search.any_day"), self.date, self.dates).into_any()
+            choose("date", say!("search.day"), say!("search.any_day"), self.date, self.dates).into_markup()
         };
         view! {
             <form id=FILTERS class="search-form card" action="/search" method="get" aria-label=say!("search.form")>
@@ -135,7 +136,7 @@ impl Page for SearchPage {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let summary = match (self.count, self.more) {
             (0, _) => String::new(),
             (count, false) => say!("list.shows", shows = count),
@@ -144,15 +145,15 @@ impl Page for SearchPage {
         let found = match self.any_day {
             _ if !self.films.is_empty() => {
                 let films = self.films.into_iter().map(|film| view! { <li class="card">{film.view()}</li> });
-                view! { <ul class="found-films">{films.collect_view()}</ul> }.into_any()
+                view! { <ul class="found-films">{films.collect_view()}</ul> }.into_markup()
             }
             Some(any_day) => {
                 let any_day = PageLink::new(say!("search.any_day"), any_day);
-                nothing(say!("search.none_title"), say!("film.not_this_day"), any_day).into_any()
+                nothing(say!("search.none_title"), say!("film.not_this_day"), any_day).into_markup()
             }
             None => {
                 let again = PageLink::new(say!("search.start_over"), "/search");
-                nothing(say!("search.none_title"), say!("search.none_advice"), again).into_any()
+                nothing(say!("search.none_title"), say!("search.none_advice"), again).into_markup()
             }
         };
         view! {
@@ -162,7 +163,7 @@ impl Page for SearchPage {
             <p class="search-summary quiet" role="status">{summary}</p>
             {found}
         }
-        .into_any()
+        .into_markup()
     }
 }
 

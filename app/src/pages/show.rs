@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::film::fact_items;
 use super::poster::poster_path;
 use crate::checkout::BUYER;
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, PageLink, WasmModule};
 use crate::show_island::{self, SHOW, SeatMap};
 use crate::waiting_room::{self, WaitingRoom};
@@ -81,7 +82,7 @@ impl Page for SeatMapPage {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let (heading, film) = (heading(&self), self.film.href.clone());
         let seats = if self.is_on_sale {
             // Outside the island: browsers parse <noscript> differently with and without scripts, and the island must
@@ -94,15 +95,15 @@ impl Page for SeatMapPage {
                     <p class="no-script">{say!("show.no_script")}</p>
                 </noscript>
             }
-            .into_any()
+            .into_markup()
         } else {
-            closed(&self, film).into_any()
+            closed(&self, film).into_markup()
         };
         view! {
             {heading}
             {seats}
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -169,7 +170,7 @@ impl Page for QueuePage {
         Head { has_island: true, words: waiting_room::WORDS, module: WasmModule::Pages, ..self.show.head() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         view! {
             {heading(&self.show)}
             <WaitingRoom show=self.show.id opens=self.opens />
@@ -177,6 +178,6 @@ impl Page for QueuePage {
                 <p class="no-script">{say!("queue.no_script")}</p>
             </noscript>
         }
-        .into_any()
+        .into_markup()
     }
 }

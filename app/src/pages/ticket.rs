@@ -3,6 +3,7 @@
 use language::{listed, say};
 use leptos::prelude::*;
 
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, OfflinePage, Page};
 
 /// The show of a booking or ticket.
@@ -93,7 +94,7 @@ impl Page for TicketsPage {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let count = self.seats.len();
         let (show, holder, reference) = (self.show, self.holder, self.reference);
         let group = self.group.map(|group| group_card(group, show.clone(), reference.clone()));
@@ -118,7 +119,7 @@ impl Page for TicketsPage {
                 {cards}
             </div>
         }
-        .into_any()
+        .into_markup()
     }
 }
 

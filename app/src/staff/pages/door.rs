@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::{Desk, frame, page, when};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, OfflinePage, Page, WasmModule};
 use crate::staff::islands::door::{StaffDoor, WORDS};
 
@@ -33,7 +34,7 @@ pub fn door_shows_page(desk: Desk, shows: Vec<DoorShow>) -> impl Page {
             {none}
             <ul class="door-shows">{shows.collect_view()}</ul>
         }
-        .into_any()
+        .into_markup()
     })
 }
 
@@ -65,7 +66,7 @@ impl Page for Door {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let back = format!("/staff/{}/door", self.desk.theatre);
         let content = view! {
             <p class="door-of">
@@ -78,6 +79,6 @@ impl Page for Door {
             <StaffDoor theatre=self.desk.theatre.clone() show=self.show />
             <noscript><p class="no-script">{say!("door.no_script")}</p></noscript>
         };
-        frame(&self.desk, self.film.clone(), content)
+        frame(&self.desk, self.film.clone(), content.into_markup())
     }
 }

@@ -5,6 +5,7 @@ use language::say;
 use leptos::prelude::*;
 
 use super::form::{Form, REASON};
+use crate::markup::{IntoMarkup, Markup};
 
 /// The description of a field. Its label is the key of a message.
 #[derive(Clone, Copy, Debug)]
@@ -110,21 +111,21 @@ impl Field {
     }
 
     /// The field with its value, and its error if it has one.
-    pub fn view(self, form: &Form) -> AnyView {
+    pub fn view(self, form: &Form) -> Markup {
         self.labelled(say!(self.label), form)
     }
 
     /// The same for a label with values in it.
-    pub fn labelled(self, label: String, form: &Form) -> AnyView {
+    pub fn labelled(self, label: String, form: &Form) -> Markup {
         self.render(self.id.to_owned(), label, form)
     }
 
     /// The same with its own id, for forms that are listed.
-    pub fn with_id(self, id: String, form: &Form) -> AnyView {
+    pub fn with_id(self, id: String, form: &Form) -> Markup {
         self.render(id, say!(self.label), form)
     }
 
-    fn render(self, id: String, label: String, form: &Form) -> AnyView {
+    fn render(self, id: String, label: String, form: &Form) -> Markup {
         let Self { name, kind, is_required: required, is_marked, is_long, limits, .. } = self;
         let value = form.text(name);
         if kind == Kind::Tick {
@@ -135,7 +136,7 @@ impl Field {
                     <span>{label}</span>
                 </label>
             }
-            .into_any();
+            .into_markup();
         }
         let kind_name = match kind {
             Kind::Number => "number",
@@ -160,7 +161,7 @@ impl Field {
                     <input id=id name=name r#type=kind_name maxlength=max_chars min=min max=max value=value required=required />
                 </div>
             }
-            .into_any();
+            .into_markup();
         }
         let autocomplete = is_reason.then_some("off");
         let max_chars = if is_reason { Some("300".to_owned()) } else { max_chars };
@@ -175,7 +176,7 @@ impl Field {
                 </div>
             </div>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -184,11 +185,11 @@ pub(super) fn error_attributes(
     form: &Form,
     field: &str,
     id: &str,
-) -> (Option<&'static str>, Option<String>, Option<AnyView>) {
+) -> (Option<&'static str>, Option<String>, Option<Markup>) {
     let Some(refusal) = form.refusal(field) else { return (None, None, None) };
     let (error, words) = (format!("{id}-error"), refusal.words());
     let below = view! { <p class="field-error" id=error.clone() data-testid="field-error">{words}</p> };
-    (Some("true"), Some(error), Some(below.into_any()))
+    (Some("true"), Some(error), Some(below.into_markup()))
 }
 
 /// A field for an amount. The label shows the currency's code if given.
@@ -198,7 +199,7 @@ pub(super) fn amount_field(
     label: String,
     currency: Option<Currency>,
     required: bool,
-) -> AnyView {
+) -> Markup {
     let (invalid, described_by, below) = error_attributes(form, &name, &id);
     let currency = currency.map(|currency| format!(" ({})", currency.code()));
     let value = form.text(&name);
@@ -212,11 +213,11 @@ pub(super) fn amount_field(
             </div>
         </div>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// A labelled select of values and their words. Without a chosen value the first is chosen.
-pub(super) fn choice(form: &Form, name: &'static str, label: String, options: Vec<(String, String)>) -> AnyView {
+pub(super) fn choice(form: &Form, name: &'static str, label: String, options: Vec<(String, String)>) -> Markup {
     let chosen = form.get(name);
     let options = options.into_iter().map(|(value, words)| {
         let is_chosen = value == chosen;
@@ -229,11 +230,11 @@ pub(super) fn choice(form: &Form, name: &'static str, label: String, options: Ve
             <select id=name name=name>{options}</select>
         </div>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// A value that the form sends back unchanged.
-pub(super) fn hidden(name: &'static str, value: impl Into<String>) -> AnyView {
+pub(super) fn hidden(name: &'static str, value: impl Into<String>) -> Markup {
     let value: String = value.into();
-    view! { <input r#type="hidden" name=name value=value /> }.into_any()
+    view! { <input r#type="hidden" name=name value=value /> }.into_markup()
 }

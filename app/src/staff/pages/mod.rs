@@ -23,6 +23,7 @@ use language::{Hindrance, Moment, say};
 use leptos::prelude::*;
 use strum::VariantArray;
 
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
 
@@ -136,7 +137,7 @@ pub struct Trouble {
 
 impl Desk {
     /// The error of the last attempt, announced when the page loads.
-    fn trouble(&self, test: &'static str) -> Option<AnyView> {
+    fn trouble(&self, test: &'static str) -> Option<Markup> {
         self.trouble.clone().map(|trouble| trouble_view(trouble.words, test))
     }
 }
@@ -148,7 +149,7 @@ struct StaffPage {
     /// Settings of its document besides title and privacy.
     head: Head,
     title: Box<dyn Fn() -> String>,
-    content: Box<dyn FnOnce(&Desk) -> AnyView>,
+    content: Box<dyn FnOnce(&Desk) -> Markup>,
 }
 
 impl StaffPage {
@@ -156,7 +157,7 @@ impl StaffPage {
         desk: Desk,
         head: Head,
         title: impl Fn() -> String + 'static,
-        content: impl FnOnce(&Desk) -> AnyView + 'static,
+        content: impl FnOnce(&Desk) -> Markup + 'static,
     ) -> Self {
         Self { desk, head, title: Box::new(title), content: Box::new(content) }
     }
@@ -167,25 +168,25 @@ impl Page for StaffPage {
         Head { title: (self.title)(), is_private: true, ..self.head.clone() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let content = (self.content)(&self.desk);
         frame(&self.desk, (self.title)(), content)
     }
 }
 
 /// A page with this message as its title, and without an island.
-fn page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> AnyView + 'static) -> impl Page {
+fn page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> Markup + 'static) -> impl Page {
     StaffPage::new(desk, Head::default(), move || say!(title), content)
 }
 
 /// A table that scrolls where it is too wide, also by keyboard. Each column has the message of its heading, empty for none,
 /// and whether it holds words. On a phone the cells of a table with words are below each other, with their `data-label`.
-fn wide_table(caption: String, columns: &[(&'static str, bool)], rows: impl IntoView) -> AnyView {
+fn wide_table(caption: String, columns: &[(&'static str, bool)], rows: impl IntoView) -> Markup {
     let has_words = columns.iter().any(|&(_, is_words)| is_words);
     let class = if has_words { "reports-table reports-stacked" } else { "reports-table" };
     let columns = columns.iter().map(|&(message, is_words)| match message {
-        "" => view! { <td></td> }.into_any(),
-        _ => view! { <th scope="col" class=is_words.then_some("reports-words")>{say!(message)}</th> }.into_any(),
+        "" => view! { <td></td> }.into_markup(),
+        _ => view! { <th scope="col" class=is_words.then_some("reports-words")>{say!(message)}</th> }.into_markup(),
     });
     let columns = columns.collect_view();
     let label = caption.clone();
@@ -194,11 +195,11 @@ fn wide_table(caption: String, columns: &[(&'static str, bool)], rows: impl Into
             <table class=class>
                 <caption class="visually-hidden">{caption}</caption>
                 <thead><tr>{columns}</tr></thead>
-                <tbody>{rows.into_any()}</tbody>
+                <tbody>{rows.into_markup()}</tbody>
             </table>
         </div>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// A local time in the reader's format.
@@ -211,12 +212,12 @@ fn when_utc(at: &str) -> String {
     Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
 }
 
-fn trouble_view(words: Hindrance, test: &'static str) -> AnyView {
-    view! { <p class="account-trouble" role="alert" data-testid=test>{in_the_way(words)}</p> }.into_any()
+fn trouble_view(words: Hindrance, test: &'static str) -> Markup {
+    view! { <p class="account-trouble" role="alert" data-testid=test>{in_the_way(words)}</p> }.into_markup()
 }
 
 /// A staff page: navigation of the theatre, title and content.
-fn frame(desk: &Desk, title: String, content: impl IntoView) -> AnyView {
+fn frame(desk: &Desk, title: String, content: Markup) -> Markup {
     let sections = Section::of(&desk.roles).map(|section| {
         let is_current = (section == desk.section).then_some("page");
         view! { <li><a href=section.href(&desk.theatre) aria-current=is_current data-testid=format!("staff-{}", section.path())>{section.words()}</a></li> }
@@ -228,10 +229,10 @@ fn frame(desk: &Desk, title: String, content: impl IntoView) -> AnyView {
                 <ul>{sections.collect_view()}</ul>
             </nav>
             <header class="staff-head"><h1><bdi>{title}</bdi></h1></header>
-            {content.into_any()}
+            {content}
         </div>
     }
-    .into_any()
+    .into_markup()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, page, when};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::Page;
 
 const WHY: Field = Field::reason("", "parked.reason");
@@ -24,19 +25,20 @@ pub fn parked_page(desk: Desk, parked: Vec<ParkedView>, refused: Form) -> impl P
                 {list(desk, parked, &refused)}
             </div>
         }
-        .into_any()
+        .into_markup()
     })
 }
 
-fn list(desk: &Desk, parked: Vec<ParkedView>, refused: &Form) -> AnyView {
+fn list(desk: &Desk, parked: Vec<ParkedView>, refused: &Form) -> Markup {
     if parked.is_empty() {
-        return view! { <p class="card systems-part" data-testid="parked-none">{say!("parked.none")}</p> }.into_any();
+        return view! { <p class="card systems-part" data-testid="parked-none">{say!("parked.none")}</p> }
+            .into_markup();
     }
     let lines = parked.into_iter().map(|one| entry(desk, one, refused)).collect_view();
-    view! { <ul class="account-list" aria-label=say!("parked.list")>{lines}</ul> }.into_any()
+    view! { <ul class="account-list" aria-label=say!("parked.list")>{lines}</ul> }.into_markup()
 }
 
-fn entry(desk: &Desk, parked: ParkedView, refused: &Form) -> AnyView {
+fn entry(desk: &Desk, parked: ParkedView, refused: &Form) -> Markup {
     let ParkedView { id, booking, reference, effect, amount, attempts, why, since } = parked;
     let name = reference.clone();
     let since = when(&since);
@@ -55,11 +57,11 @@ fn entry(desk: &Desk, parked: ParkedView, refused: &Form) -> AnyView {
             <div class="systems-acts">{form("retry")}{form("settle")}</div>
         </li>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The effect in the language of the page. Effects of another server version are shown by name.
-fn effect_words(effect: &str) -> AnyView {
+fn effect_words(effect: &str) -> Markup {
     let key = match effect {
         "charge" => "parked.charge",
         "void_payment" => "parked.void_payment",
@@ -72,9 +74,9 @@ fn effect_words(effect: &str) -> AnyView {
         "send_notice" => "parked.send_notice",
         "place_late" => "parked.place_late",
         "compare_ledger" => "parked.compare_ledger",
-        other => return view! { <bdi lang="en">{other.replace('_', " ")}</bdi> }.into_any(),
+        other => return view! { <bdi lang="en">{other.replace('_', " ")}</bdi> }.into_markup(),
     };
-    say!(key).into_any()
+    say!(key).into_markup()
 }
 
 /// The label of a decision about an effect, and its consequence.

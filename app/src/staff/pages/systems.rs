@@ -12,6 +12,7 @@ use strum::VariantArray;
 
 use super::fields::hidden;
 use super::{Desk, Form, page, when_utc, wide_table};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::Page;
 
 /// The name of the form of a new key.
@@ -81,11 +82,11 @@ pub fn systems_page(
                 </section>
             </div>
         }
-        .into_any()
+        .into_markup()
     })
 }
 
-fn made_view(made: Made) -> AnyView {
+fn made_view(made: Made) -> Markup {
     let (words, secret) = match made {
         Made::Key(secret) => (say!("systems.key_made"), secret),
         Made::Secret(secret) => (say!("systems.secret_made"), secret),
@@ -96,7 +97,7 @@ fn made_view(made: Made) -> AnyView {
             <p><code data-testid="systems-secret" dir="ltr">{secret}</code></p>
         </div>
     }
-    .into_any()
+    .into_markup()
 }
 
 fn act(
@@ -106,7 +107,7 @@ fn act(
     label: String,
     test: &'static str,
     state: Option<EndpointState>,
-) -> AnyView {
+) -> Markup {
     view! {
         <details class="systems-act" open=context.form.is(name)>
             <summary data-testid=test>{label.clone()}</summary>
@@ -117,12 +118,12 @@ fn act(
             </form>
         </details>
     }
-    .into_any()
+    .into_markup()
 }
 
-fn keys_view(base: &str, keys: Vec<ApiKeyView>, context: FormContext<'_>) -> AnyView {
+fn keys_view(base: &str, keys: Vec<ApiKeyView>, context: FormContext<'_>) -> Markup {
     if keys.is_empty() {
-        return view! { <p class="quiet">{say!("systems.no_keys")}</p> }.into_any();
+        return view! { <p class="quiet">{say!("systems.no_keys")}</p> }.into_markup();
     }
     let line = |key: ApiKeyView| {
         let used = match (&key.revoked_at, &key.last_used_at) {
@@ -145,10 +146,10 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, context: FormContext<'_>) -> Any
             </li>
         }
     };
-    view! { <ul class="systems-list">{keys.into_iter().map(line).collect_view()}</ul> }.into_any()
+    view! { <ul class="systems-list">{keys.into_iter().map(line).collect_view()}</ul> }.into_markup()
 }
 
-fn new_key(base: &str, context: FormContext<'_>) -> AnyView {
+fn new_key(base: &str, context: FormContext<'_>) -> Markup {
     let form = context.form.only(NEW_KEY);
     view! {
         <form class="systems-form" action=format!("{base}/keys") method="post">
@@ -166,7 +167,7 @@ fn new_key(base: &str, context: FormContext<'_>) -> AnyView {
             <button class="button" r#type="submit" data-testid="make-key">{say!("systems.make_key")}</button>
         </form>
     }
-    .into_any()
+    .into_markup()
 }
 
 fn event_words(event: WebhookEvent) -> String {
@@ -179,7 +180,7 @@ fn event_words(event: WebhookEvent) -> String {
     }
 }
 
-fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
+fn new_endpoint(base: &str, context: FormContext<'_>) -> Markup {
     let form = context.form.only(NEW_WEBHOOK);
     let events = WebhookEvent::VARIANTS.iter().map(|&event| {
         // All are ticked unless a refused form says otherwise.
@@ -207,7 +208,7 @@ fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
             <button class="button" r#type="submit" data-testid="make-webhook">{say!("systems.make_webhook")}</button>
         </form>
     }
-    .into_any()
+    .into_markup()
 }
 
 fn endpoint_view(
@@ -215,7 +216,7 @@ fn endpoint_view(
     endpoint: EndpointView,
     deliveries: Vec<DeliveryView>,
     context: FormContext<'_>,
-) -> AnyView {
+) -> Markup {
     let path = format!("{base}/webhooks/{}", endpoint.id);
     let state = match endpoint.state {
         EndpointState::On => say!("systems.is_on"),
@@ -256,12 +257,12 @@ fn endpoint_view(
             {log(&path, deliveries, is_on, context)}
         </article>
     }
-    .into_any()
+    .into_markup()
 }
 
-fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: FormContext<'_>) -> AnyView {
+fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: FormContext<'_>) -> Markup {
     if deliveries.is_empty() {
-        return view! { <p class="quiet">{say!("systems.told_nothing")}</p> }.into_any();
+        return view! { <p class="quiet">{say!("systems.told_nothing")}</p> }.into_markup();
     }
     let row = |delivery: DeliveryView| {
         let state = match delivery.state {

@@ -10,6 +10,7 @@ use strum::VariantArray;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, REASON, page, wide_table};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::Page;
 
 const WHY: Field = Field::reason("team-reason", "team.reason");
@@ -50,7 +51,7 @@ pub fn team_page(desk: Desk, people: Vec<StaffView>, form: Form) -> impl Page {
                 <p><a class="button button-quiet" data-testid="to-acts" href=format!("{base}/acts")>{say!("acts.title")}</a></p>
             </div>
         }
-        .into_any()
+        .into_markup()
     })
 }
 
@@ -63,7 +64,7 @@ fn role_words(role: Role) -> String {
 }
 
 /// A member, with a form to revoke each role.
-fn line(base: &str, number: usize, person: StaffView, form: &Form, intent: &str) -> AnyView {
+fn line(base: &str, number: usize, person: StaffView, form: &Form, intent: &str) -> Markup {
     let StaffView { name, email, roles, .. } = person;
     let acts =
         roles.into_iter().map(|role| revoke_form(base, number, (&name, &email), role, form, intent)).collect_view();
@@ -76,7 +77,7 @@ fn line(base: &str, number: usize, person: StaffView, form: &Form, intent: &str)
             <div class="team-roles">{acts}</div>
         </li>
     }
-    .into_any()
+    .into_markup()
 }
 
 fn revoke_form(
@@ -86,7 +87,7 @@ fn revoke_form(
     role: Role,
     form: &Form,
     intent: &str,
-) -> AnyView {
+) -> Markup {
     let name_of_form = take_form(email, role);
     let (is_refused, form) = (form.is(&name_of_form), form.only(&name_of_form));
     let words = role_words(role);
@@ -104,10 +105,10 @@ fn revoke_form(
             </form>
         </details>
     }
-    .into_any()
+    .into_markup()
 }
 
-fn newcomer(base: &str, form: &Form, intent: &str) -> AnyView {
+fn newcomer(base: &str, form: &Form, intent: &str) -> Markup {
     let chosen = form.get("role").parse().unwrap_or(Role::BoxOffice);
     let options = Role::VARIANTS.iter().map(|&role| {
         view! { <option value=role.as_str() selected=role == chosen>{role_words(role)}</option> }
@@ -131,7 +132,7 @@ fn newcomer(base: &str, form: &Form, intent: &str) -> AnyView {
             <button class="button" r#type="submit" data-testid="team-give">{say!("team.give")}</button>
         </form>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The page of the audit log: the entries, newest first, with their local time, `2026-12-07T19:42:07`; and the number
@@ -153,13 +154,13 @@ pub fn audit_page(desk: Desk, lines: Vec<(AuditView, String)>, is_later_page: bo
                 <p class="team-pages">{newest}{older}<a class="button button-quiet" href=base.clone()>{say!("team.title")}</a></p>
             </div>
         }
-        .into_any()
+        .into_markup()
     })
 }
 
-fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
+fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> Markup {
     if lines.is_empty() {
-        return view! { <p class="card systems-part">{say!("acts.none")}</p> }.into_any();
+        return view! { <p class="card systems-part">{say!("acts.none")}</p> }.into_markup();
     }
     let row = |(line, at): (AuditView, String)| {
         let when = Moment::parse(&at).map_or(at, |moment| moment.to_the_second(current()));
@@ -182,27 +183,27 @@ fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
 }
 
 /// The subject of an entry, by name if it has one. A booking links to its page; the theatre itself is omitted.
-fn subject(theatre: &str, line: &AuditView) -> AnyView {
+fn subject(theatre: &str, line: &AuditView) -> Markup {
     if let Some(reference) = line.subject.strip_prefix("booking ") {
         let href = format!("/staff/{theatre}/box-office/bookings?reference={reference}");
-        return view! { <a href=href dir="ltr">{reference.to_owned()}</a> }.into_any();
+        return view! { <a href=href dir="ltr">{reference.to_owned()}</a> }.into_markup();
     }
     if line.subject.strip_prefix("theatre ") == Some(theatre) {
-        return ().into_any();
+        return ().into_markup();
     }
     let words = line.subject_name.as_ref().unwrap_or(&line.subject);
     match words.rsplit_once(" as ").and_then(|(who, role)| Some((who, role.parse::<Role>().ok()?))) {
-        Some((who, role)) => view! { <bdi>{who.to_owned()}</bdi>": "{role_words(role)} }.into_any(),
-        None => view! { <bdi>{words.clone()}</bdi> }.into_any(),
+        Some((who, role)) => view! { <bdi>{who.to_owned()}</bdi>": "{role_words(role)} }.into_markup(),
+        None => view! { <bdi>{words.clone()}</bdi> }.into_markup(),
     }
 }
 
 /// An act in the language of the page. Acts of another server version are shown by name.
-fn act_words(act: &str) -> AnyView {
+fn act_words(act: &str) -> Markup {
     if THEATRE_ACTIONS.contains(&act) {
-        return say!(&format!("acts.{act}")).into_any();
+        return say!(&format!("acts.{act}")).into_markup();
     }
-    view! { <bdi lang="en">{act.replace('_', " ")}</bdi> }.into_any()
+    view! { <bdi lang="en">{act.replace('_', " ")}</bdi> }.into_markup()
 }
 
 #[cfg(test)]

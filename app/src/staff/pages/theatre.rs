@@ -9,6 +9,7 @@ use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, Section, StaffPage, trouble_view};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, WasmModule};
 
 const NAME: Field = Field::text("name", "theatres.name").required().at_most(120);
@@ -70,7 +71,7 @@ pub fn theatre_page(desk: Desk, theatre: ManagedTheatre, refused: Option<Form>) 
                 <button class="button" r#type="submit" data-testid="change-theatre">{say!("organiser.change")}</button>
             </form>
         }
-        .into_any()
+        .into_markup()
     };
     let head = Head { module: WasmModule::Staff, ..Head::default() };
     StaffPage::new(desk, head, || say!("theatres.title"), content)
@@ -149,7 +150,7 @@ impl Page for Entrance {
         Head { title: say!("staff.title"), is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let none = self.places.is_empty().then(|| view! { <p class="quiet">{say!("staff.nowhere")}</p> });
         let places = self.places.into_iter().map(|place| {
             let sections: Vec<Section> = Section::of(&place.roles).collect();
@@ -178,6 +179,6 @@ impl Page for Entrance {
                 {self.new.map(NewTheatre::view)}
             </div>
         }
-        .into_any()
+        .into_markup()
     }
 }

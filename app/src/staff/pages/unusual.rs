@@ -9,6 +9,7 @@ use leptos::prelude::*;
 
 use super::fields::hidden;
 use super::{Desk, page, when, when_utc, wide_table};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::Page;
 
 /// The page of unusual patterns, those that are not dismissed first.
@@ -22,7 +23,7 @@ pub fn unusual_page(desk: Desk, flags: Vec<UnusualView>) -> impl Page {
                 {list(&base, flags, &desk.key)}
             </div>
         }
-        .into_any()
+        .into_markup()
     })
 }
 
@@ -42,9 +43,10 @@ fn whose(subject: UnusualSubject, tag: &str) -> String {
     }
 }
 
-fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> AnyView {
+fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> Markup {
     if flags.is_empty() {
-        return view! { <p class="card systems-part" data-testid="unusual-none">{say!("unusual.none")}</p> }.into_any();
+        return view! { <p class="card systems-part" data-testid="unusual-none">{say!("unusual.none")}</p> }
+            .into_markup();
     }
     let rows = flags.into_iter().map(|flag| row(base, flag, intent)).collect_view();
     let columns = [
@@ -58,12 +60,12 @@ fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> AnyView {
     wide_table(say!("unusual.list"), &columns, rows)
 }
 
-fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
+fn row(base: &str, flag: UnusualView, intent: &str) -> Markup {
     let starts = when(&flag.starts_local);
     let fate = match (flag.dismissed_at, flag.reason) {
         (Some(at), reason) => {
             let words = say!("unusual.dismissed", when = &when_utc(&at), reason = &reason.unwrap_or_default());
-            view! { <p class="quiet small" data-testid="unusual-dismissed">{words}</p> }.into_any()
+            view! { <p class="quiet small" data-testid="unusual-dismissed">{words}</p> }.into_markup()
         }
         (None, _) => dismiss(format!("{base}/{}/dismiss", flag.id), &flag.id.to_string(), intent),
     };
@@ -84,10 +86,10 @@ fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
             <td class="reports-words">{fate}</td>
         </tr>
     }
-    .into_any()
+    .into_markup()
 }
 
-fn dismiss(action: String, id: &str, intent: &str) -> AnyView {
+fn dismiss(action: String, id: &str, intent: &str) -> Markup {
     let field = format!("reason-{id}");
     view! {
         <details class="systems-act">
@@ -102,5 +104,5 @@ fn dismiss(action: String, id: &str, intent: &str) -> AnyView {
             </form>
         </details>
     }
-    .into_any()
+    .into_markup()
 }

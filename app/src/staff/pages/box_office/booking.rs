@@ -12,6 +12,7 @@ use leptos::prelude::*;
 
 use super::super::fields::{Field, choice, hidden};
 use super::super::{Desk, Form, Section, StaffPage};
+use crate::markup::IntoMarkup;
 use crate::pages::accounts::{state_words, username};
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::shell::{Head, Page};
@@ -58,7 +59,7 @@ pub fn counter_booking_page(
                 {is_sold.then(|| refund(&base, &booking, managers, &form, &desk.key))}
             </div>
         }
-        .into_any()
+        .into_markup()
     };
     StaffPage::new(desk, Head::default(), move || reference.clone(), content)
 }
@@ -88,9 +89,9 @@ fn bounced_notice(
     let next = if Section::of(&desk.roles).any(|section| section == room) {
         let href = room.href(&desk.theatre);
         view! { <a class="button button-quiet" href=href data-testid="to-parked">{say!("box_office.came_back_decide")}</a> }
-            .into_any()
+            .into_markup()
     } else {
-        say!("box_office.came_back_manager", page = Arg::Ours(&say!("parked.title"))).into_any()
+        say!("box_office.came_back_manager", page = Arg::Ours(&say!("parked.title"))).into_markup()
     };
     let bounced = bounced.into_iter().map(|words| view! { <p>{words}</p> }).collect_view();
     Some(view! { <div class="account-trouble" role="status" data-testid="came-back">{bounced}<p>{next}</p></div> })
@@ -173,7 +174,8 @@ fn refund(
 ) -> impl IntoView + use<> {
     let form = form.only("refund");
     if managers.is_empty() {
-        return view! { <p class="card quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
+        return view! { <p class="card quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }
+            .into_markup();
     }
     let seats = (booking.seats.len() > 1).then(|| {
         let boxes = booking.seats.iter().map(|line| {
@@ -209,7 +211,7 @@ fn refund(
             <button class="button" type="submit" data-testid="refund">{say!("box_office.refund_now")}</button>
         </form>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The page of tickets to print, one per seat or place; `booking` is the path of the booking's page.
@@ -240,7 +242,7 @@ pub fn print_page(
             <p class="quiet paper-aside">{say!("box_office.print_hint")}</p>
             <div class="paper-tickets">{cards.collect_view()}</div>
         }
-        .into_any()
+        .into_markup()
     };
     StaffPage::new(desk, Head::default(), move || title.clone(), content)
 }

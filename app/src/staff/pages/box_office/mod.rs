@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::fields::hidden;
 use super::{Desk, Form, StaffPage, frame};
+use crate::markup::{IntoMarkup, Markup};
 use crate::pages::accounts::state_words;
 use crate::pages::listing::{StripChoice, strip};
 use crate::shell::{Head, Page, WasmModule};
@@ -55,7 +56,7 @@ impl Page for CounterPage {
         Head { title, has_island: true, words: WORDS, module: WasmModule::Staff, is_private: true, ..Head::default() }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let is_manager = self.desk.roles.contains(&Role::Manager);
         let base = format!("/staff/{}/box-office", self.desk.theatre);
         let own = self.till.as_ref().map(|till| till.id);
@@ -75,14 +76,14 @@ impl Page for CounterPage {
                 <section class="counter-day-till" aria-labelledby="counter-till">
                     <h2 id="counter-till">{say!("box_office.till")}</h2>
                     {match self.till {
-                        Some(till) => till::open(from, till, &self.refused).into_any(),
-                        None => till::opening(from, self.counted_for_me, &self.refused).into_any(),
+                        Some(till) => till::open(from, till, &self.refused).into_markup(),
+                        None => till::opening(from, self.counted_for_me, &self.refused).into_markup(),
                     }}
                     {is_manager.then(|| till::day(from, own, self.tills, self.last_close, &self.refused))}
                 </section>
             </div>
         };
-        frame(&self.desk, say!("staff.box_office"), content)
+        frame(&self.desk, say!("staff.box_office"), content.into_markup())
     }
 }
 
@@ -155,7 +156,7 @@ pub fn found_page(desk: Desk, asked: String, date: String, found: Vec<BookingMat
             {(!is_empty).then(|| view! { <ul class="account-list" data-testid="found">{lines}</ul> })}
             {are_more.then(|| view! { <p class="quiet" data-testid="found-most">{say!("box_office.found_most")}</p> })}
         }
-        .into_any()
+        .into_markup()
     };
     let head = Head { module: WasmModule::Staff, ..Head::default() };
     StaffPage::new(desk, head, || say!("box_office.found"), content)
@@ -230,7 +231,7 @@ impl Page for SalePage {
         }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let base = self.desk.section.href(&self.desk.theatre);
         let is_closed = self.sale != Sale::Open;
         let map = (self.sale != Sale::Over).then(|| {
@@ -257,7 +258,7 @@ impl Page for SalePage {
             {map}
             {remaining_actions}
         };
-        frame(&self.desk, self.film, content)
+        frame(&self.desk, self.film, content.into_markup())
     }
 }
 
@@ -315,7 +316,7 @@ pub fn exchange_page(
                 <StaffShows theatre=desk.theatre.clone() date=date shows=shows exchange=Some(booking.id) />
             </div>
         }
-        .into_any()
+        .into_markup()
     };
     let head = Head { has_island: true, words: WORDS, module: WasmModule::Staff, ..Head::default() };
     let title = move || say!("box_office.exchange_which", reference = &reference);

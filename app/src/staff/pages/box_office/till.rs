@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::super::Form;
 use super::super::fields::{Field, amount_field, error_attributes};
 use super::DayForm;
+use crate::markup::Markup;
 use crate::pages::accounts::username;
 use crate::staff::islands::box_office::means_words;
 
@@ -18,7 +19,7 @@ const WHY_COUNT: Field = Field::reason("cash-up-reason", "box_office.difference_
 const WHY_COUNT_FOR: Field = Field::reason("", "box_office.cash_up_for_reason");
 const WHY_CLOSE: Field = Field::reason("day-reason", "box_office.day_word").optional();
 
-fn sum_field(id: &str, label: String, form: &Form) -> AnyView {
+fn sum_field(id: &str, label: String, form: &Form) -> Markup {
     amount_field(form, (id.to_owned(), "amount".to_owned()), label, None, true)
 }
 

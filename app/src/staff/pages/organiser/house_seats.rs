@@ -10,6 +10,7 @@ use leptos::prelude::*;
 use super::fields::{Field, hidden};
 use super::form::REASON;
 use super::{Desk, Form, titled_page};
+use crate::markup::IntoMarkup;
 use crate::shell::{Head, Page};
 use crate::staff::islands::house_seats::{HouseRow, StaffHouseSeats, WORDS};
 
@@ -60,7 +61,7 @@ pub fn house_seats_page(
             .then(|| missing_seats(&standing.gone, &action, key, &layout, &form.only(FORGET)));
         let marks: Vec<_> = standing.seats.iter().filter_map(|kept| Some((kept.seat?, kept.reason.clone()))).collect();
         let plan = if rows.is_empty() {
-            view! { <p class="quiet organiser-wide">{say!("house.too_large")}</p> }.into_any()
+            view! { <p class="quiet organiser-wide">{say!("house.too_large")}</p> }.into_markup()
         } else {
             view! {
                 <fieldset class="organiser-wide">
@@ -69,7 +70,7 @@ pub fn house_seats_page(
                     <StaffHouseSeats rows=rows kept=marks chosen=chosen />
                 </fieldset>
             }
-            .into_any()
+            .into_markup()
         };
         view! {
             <p class="crumbs"><a href=format!("{base}/screens")>{say!("organiser.screens")}</a>" · "<a href=room>{say!("organiser.see_room")}</a></p>
@@ -92,7 +93,7 @@ pub fn house_seats_page(
                 </p>
             </form>
         }
-        .into_any()
+        .into_markup()
     };
     titled_page(desk, None, head, move || say!("house.title", screen = &screen), content)
 }

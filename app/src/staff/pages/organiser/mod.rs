@@ -26,6 +26,7 @@ use language::say;
 use leptos::prelude::*;
 
 use super::{Desk, Form, StaffPage, Trouble, fields, form, frame, when};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::in_the_way;
 
@@ -62,12 +63,12 @@ fn head(title: String) -> Head {
     Head { title, is_private: true, module: WasmModule::Staff, ..Head::default() }
 }
 
-fn page(desk: Desk, tab: Tab, content: impl FnOnce(&Desk) -> AnyView + 'static) -> impl Page {
+fn page(desk: Desk, tab: Tab, content: impl FnOnce(&Desk) -> Markup + 'static) -> impl Page {
     titled_page(desk, Some(tab), Head::default(), move || tab.words(), content)
 }
 
 /// The page of a section without tabs.
-fn untabbed_page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> AnyView + 'static) -> impl Page {
+fn untabbed_page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> Markup + 'static) -> impl Page {
     titled_page(desk, None, Head::default(), move || say!(title), content)
 }
 
@@ -77,14 +78,14 @@ fn titled_page(
     tab: Option<Tab>,
     head: Head,
     title: impl Fn() -> String + 'static,
-    content: impl FnOnce(&Desk) -> AnyView + 'static,
+    content: impl FnOnce(&Desk) -> Markup + 'static,
 ) -> impl Page {
     let head = Head { module: WasmModule::Staff, ..head };
     StaffPage::new(desk, head, title, move |desk: &Desk| tabbed(desk, tab, content(desk)))
 }
 
 /// Content of a page below the tabs, if it has some, and the outcome of the last form.
-fn tabbed(desk: &Desk, tab: Option<Tab>, content: AnyView) -> AnyView {
+fn tabbed(desk: &Desk, tab: Option<Tab>, content: Markup) -> Markup {
     let tabs = tab.map(|tab| {
         let tabs = Tab::ALL.map(|other| {
             let is_current = (other == tab).then_some("page");
@@ -98,7 +99,7 @@ fn tabbed(desk: &Desk, tab: Option<Tab>, content: AnyView) -> AnyView {
         {desk.trouble.clone().map(trouble_view)}
         {content}
     }
-    .into_any()
+    .into_markup()
 }
 
 fn trouble_view(trouble: Trouble) -> impl IntoView {

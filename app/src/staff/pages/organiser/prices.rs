@@ -12,6 +12,7 @@ use strum::VariantArray;
 use super::fields::{Field, amount_field, hidden};
 use super::form::decimal;
 use super::{Desk, Form, untabbed_page};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::Page;
 
 /// Prefix of the field of a category's price.
@@ -110,17 +111,17 @@ pub fn prices_page(desk: Desk, form: Form, lines: Vec<PriceLine>, currency: Curr
                 <button class="button" r#type="submit" data-testid="set-prices">{say!("organiser.save")}</button>
             </form>
         }
-        .into_any()
+        .into_markup()
     })
 }
 
 /// A field per category. The ids are numbers, because category names may contain characters that ids may not.
-pub(super) fn price_fields(form: &Form, lines: Vec<PriceLine>, currency: Currency) -> Vec<AnyView> {
+pub(super) fn price_fields(form: &Form, lines: Vec<PriceLine>, currency: Currency) -> Vec<Markup> {
     let fields = lines.into_iter().enumerate().map(|(number, line)| {
         let name = format!("{PRICE}{}", line.category);
         if !line.is_in_a_room && form.refusal(&name).is_none() {
             let value = form.text(&name);
-            return view! { <input r#type="hidden" name=name value=value /> }.into_any();
+            return view! { <input r#type="hidden" name=name value=value /> }.into_markup();
         }
         let names = (format!("price-{number}"), name);
         amount_field(form, names, line.label, Some(currency), false)

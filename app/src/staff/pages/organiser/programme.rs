@@ -11,6 +11,7 @@ use strum::VariantArray;
 
 use super::fields::{Field, choice, hidden};
 use super::{Desk, Form, Tab, page, terms};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::Page;
 
 /// A Monday, from which the weekdays' names are derived.
@@ -92,8 +93,8 @@ pub(super) fn missing_step(
 }
 
 /// The link to a missing step.
-pub(super) fn missing_step_link((href, words): (String, String)) -> AnyView {
-    view! { <p class="organiser-first"><a href=href>{words}</a></p> }.into_any()
+pub(super) fn missing_step_link((href, words): (String, String)) -> Markup {
+    view! { <p class="organiser-first"><a href=href>{words}</a></p> }.into_markup()
 }
 
 /// A film in a list to choose from: `Salt Road (1 h 52 min)`.
@@ -101,17 +102,17 @@ pub(super) fn film_words(film: &FilmChoice) -> String {
     format!("{} ({})", film.title, say!("list.minutes", minutes = film.running_minutes))
 }
 
-pub(super) fn screen_field(form: &Form, screens: &[ScreenView]) -> AnyView {
+pub(super) fn screen_field(form: &Form, screens: &[ScreenView]) -> Markup {
     let screens = screens.iter().map(|screen| (screen.id.clone(), screen.name.clone()));
     choice(form, "screen", say!("organiser.screen"), screens.collect())
 }
 
-pub(super) fn film_field(form: &Form, films: &[FilmChoice]) -> AnyView {
+pub(super) fn film_field(form: &Form, films: &[FilmChoice]) -> Markup {
     let films = films.iter().map(|film| (film.id.clone(), film_words(film)));
     choice(form, "film", say!("organiser.film"), films.collect())
 }
 
-pub(super) fn format_field(form: &Form) -> AnyView {
+pub(super) fn format_field(form: &Form) -> Markup {
     let formats = Format::VARIANTS.iter().map(|format| (format.as_str().to_owned(), format.as_str().to_owned()));
     choice(form, "format", say!("organiser.format"), formats.collect())
 }
@@ -126,7 +127,7 @@ pub fn planning_page(
 ) -> impl Page {
     page(desk, Tab::Planning, move |desk| match missing_step(&desk.theatre, &screens, &films, has_prices) {
         Some(step) => missing_step_link(step),
-        None => plan_form(desk, &screens, &films, &form).into_any(),
+        None => plan_form(desk, &screens, &films, &form).into_markup(),
     })
 }
 
@@ -219,6 +220,6 @@ pub fn films_page(desk: Desk, films: Vec<FilmChoice>, form: Form) -> impl Page {
             </section>
             <ul class="organiser-films">{films}</ul>
         }
-        .into_any()
+        .into_markup()
     })
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::fields::{Field, hidden};
 use super::form::REASON;
 use super::{Desk, Form, Tab, frame, head, tabbed, when};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 use crate::site;
 
@@ -67,24 +68,23 @@ impl Page for RehearsalPage {
         head(format!("{}: {}", say!("rehearsal.title"), self.title))
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let Self { desk, show, title, starts_local, rehearsal, form } = self;
         let base = format!("/staff/{}/shows/{show}", desk.theatre);
         let here = format!("{base}/rehearsal");
         let is_running = rehearsal.as_ref().is_some_and(|rehearsal| rehearsal.end.is_none());
         let start = (!is_running).then(|| start_form(&here, form, &desk.key));
         let shown = rehearsal.map(|rehearsal| rehearsal_view(&here, rehearsal));
-        let back = format!("{title}, {}", when(&starts_local));
         let content = view! {
-            <div class="organiser-facts"><p><a href=base><bdi>{back}</bdi></a></p></div>
+            <div class="organiser-facts"><p><a href=base><bdi>{title}</bdi>" · "{when(&starts_local)}</a></p></div>
             {shown}
             {start}
         };
-        frame(&desk, say!("rehearsal.title"), tabbed(&desk, Some(Tab::Programme), content.into_any()))
+        frame(&desk, say!("rehearsal.title"), tabbed(&desk, Some(Tab::Programme), content.into_markup()))
     }
 }
 
-fn start_form(here: &str, form: Form, key: &str) -> AnyView {
+fn start_form(here: &str, form: Form, key: &str) -> Markup {
     let is_new = form.get(PEOPLE).is_empty() && !form.is_refused();
     let form = if is_new {
         Form::new([(PEOPLE, DEFAULT_PEOPLE.to_string()), (MINUTES, DEFAULT_MINUTES.to_string())])
@@ -103,10 +103,10 @@ fn start_form(here: &str, form: Form, key: &str) -> AnyView {
             <button class="button" r#type="submit" data-testid="rehearse">{say!("rehearsal.start")}</button>
         </form>
     }
-    .into_any()
+    .into_markup()
 }
 
-fn rehearsal_view(here: &str, rehearsal: ShownRehearsal) -> AnyView {
+fn rehearsal_view(here: &str, rehearsal: ShownRehearsal) -> Markup {
     let ShownRehearsal { figures, end, room, map } = rehearsal;
     let (state, words) = state_of(end);
     let verdict = match end {
@@ -118,7 +118,7 @@ fn rehearsal_view(here: &str, rehearsal: ShownRehearsal) -> AnyView {
         <dl class="reports-totals" data-figures="figures">{lines(&figures)}</dl>
         {verdict}
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The state as a name for tests, and as a sentence.
@@ -171,7 +171,7 @@ fn whole(value: i64) -> String {
 }
 
 /// The map, and the button that stops the rehearsal. A script keeps figures and map current, and hides the link.
-fn stop_form(here: &str, figures: &RehearsalFigures, room: &Layout, map: &[u8]) -> AnyView {
+fn stop_form(here: &str, figures: &RehearsalFigures, room: &Layout, map: &[u8]) -> Markup {
     let described = say!("rehearsal.map", count = figures.taken, all = figures.seats);
     let (size, focus) = (room.size(), room.focus());
     let front = focus.is_in_front().then(|| {
@@ -193,7 +193,7 @@ fn stop_form(here: &str, figures: &RehearsalFigures, room: &Layout, map: &[u8]) 
         </svg>
         <script r#type="module" src=site::address("/pkg/live-figures.js")></script>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The seats in a state as one path: lines of zero length, drawn as dots by round ends.
@@ -202,7 +202,7 @@ fn dots(room: &Layout, map: &[u8], state: SeatState) -> String {
     seats.filter_map(|(seat, _)| room.place(seat)).map(|((x, y), _)| format!("M{x} {y}h0")).collect()
 }
 
-fn verdict(here: &str, figures: &RehearsalFigures, end: RehearsalEnd) -> AnyView {
+fn verdict(here: &str, figures: &RehearsalFigures, end: RehearsalEnd) -> Markup {
     let mut advice: Vec<String> = figures.advice(end).into_iter().map(advice_words).collect();
     if advice.is_empty() {
         advice.push(say!("rehearsal.no_advice"));
@@ -217,7 +217,7 @@ fn verdict(here: &str, figures: &RehearsalFigures, end: RehearsalEnd) -> AnyView
             </form>
         </section>
     }
-    .into_any()
+    .into_markup()
 }
 
 fn advice_words(advice: Advice) -> String {

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::fields::{Field, choice, hidden};
 use super::{Desk, Form, titled_page, untabbed_page};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 use crate::site;
 use crate::staff::islands::organiser::{
@@ -90,7 +91,7 @@ pub fn screens_page(desk: Desk, screens: Vec<ScreenView>, form: Form) -> impl Pa
                 <script r#type="module" src=site::address("/pkg/plan-file.js")></script>
             </section>
         }
-        .into_any()
+        .into_markup()
     })
 }
 
@@ -138,7 +139,7 @@ pub fn room_page(
             {is_own.then(|| focus_form(desk, &id.to_string(), focus))}
             {(is_own && focus.is_some()).then(|| assign_forms(desk, &id.to_string(), screens, &form))}
         }
-        .into_any()
+        .into_markup()
     };
     titled_page(desk, None, Head::default(), move || title.clone(), content)
 }
@@ -252,19 +253,19 @@ impl DrawnRoom {
     }
 
     /// The sections with links to those that can be edited, or the reason why there are none.
-    fn choose_section(&self, theatre: &str) -> AnyView {
+    fn choose_section(&self, theatre: &str) -> Markup {
         let seats = self.seats();
         if self.section.is_some() || self.sections.iter().all(|(_, seats)| *seats > MAX_EDITED_SEATS) {
             return view! { <p class="account-notice" role="status" data-testid="layout-too-large">{too_large(seats)}</p> }
-                .into_any();
+                .into_markup();
         }
         let lines = self.sections.iter().enumerate().map(|(number, (name, seats))| {
             let name = section_name(number, name);
             let href = format!("/staff/{theatre}/layouts/{}/edit?section={number}", self.id);
             let name = if *seats > MAX_EDITED_SEATS {
-                view! { <bdi>{name}</bdi> }.into_any()
+                view! { <bdi>{name}</bdi> }.into_markup()
             } else {
-                view! { <a href=href><bdi>{name}</bdi></a> }.into_any()
+                view! { <a href=href><bdi>{name}</bdi></a> }.into_markup()
             };
             view! { <li data-testid="room-section">{name}" "<span class="quiet small">{say!("organiser.seats", count = *seats)}</span></li> }
         });
@@ -273,7 +274,7 @@ impl DrawnRoom {
             <p>{say!("editor.choose_section", seats = seats, most = MAX_EDITED_SEATS)}</p>
             <ul class="layout-sections">{lines}</ul>
         }
-        .into_any()
+        .into_markup()
     }
 }
 
@@ -322,7 +323,7 @@ pub fn drawing_board_page(desk: Desk, room: Option<DrawnRoom>, screens: Vec<(Str
                         <div>{sections}</div>
                     </div>
                 }
-                .into_any()
+                .into_markup()
             }
             room => {
                 let section = room.as_ref().and_then(|room| room.section);
@@ -331,14 +332,14 @@ pub fn drawing_board_page(desk: Desk, room: Option<DrawnRoom>, screens: Vec<(Str
                     <StaffLayoutEditor theatre=theatre layout=layout section=section screens=screens sold=sold.unwrap_or_default() />
                     <noscript><p class="no-script">{say!("editor.no_script")}</p></noscript>
                 }
-                .into_any()
+                .into_markup()
             }
         };
         view! {
             <p class="crumbs"><a href=back.0 data-testid="back">{back.1}</a></p>
             {content}
         }
-        .into_any()
+        .into_markup()
     };
     titled_page(desk, None, head, title, content)
 }

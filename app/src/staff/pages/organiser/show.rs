@@ -11,6 +11,7 @@ use super::fields::{Field, choice, hidden};
 use super::form::{REASON, Refusal, decimal};
 use super::prices::{PRICE, price_fields, price_in};
 use super::{Desk, Form, PriceLine, Tab, frame, head, money_words, sales_words, tabbed, terms, titled_page, when};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
 const WHY_DEFECTS: Field = Field::reason("defect-reason", "organiser.reason");
@@ -96,7 +97,7 @@ impl Page for ShowPage {
         head(format!("{}, {}", self.show.title, when(&self.show.starts_local)))
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let Self { desk, show, prices, terms, form, screens, currency, is_over } = self;
         let title = show.title.clone();
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
@@ -132,7 +133,7 @@ impl Page for ShowPage {
             {moved}
             {forms}
         };
-        frame(&desk, title, tabbed(&desk, Some(Tab::Programme), content.into_any()))
+        frame(&desk, title, tabbed(&desk, Some(Tab::Programme), content.into_markup()))
     }
 }
 
@@ -212,16 +213,18 @@ fn call_off_form(base: &str, sold: u32, form: &Form, key: &str) -> impl IntoView
 pub fn move_page(desk: Desk, show: OrganisedShow, preview: Option<MovePreview>, form: Form) -> impl Page {
     let content = move |desk: &Desk| {
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
-        let back = format!("{}, {}", show.title, when(&show.starts_local));
         let facts = format!("{} · {} · {}", show.screen_name, show.language, show.format);
         let preview_section = preview.map(|preview| preview_section(preview, &base, &form, &desk.key));
         view! {
             <div class="organiser-facts">
-                <p><a href=base.clone()><bdi>{back}</bdi></a>" · "<bdi>{facts}</bdi></p>
+                <p>
+                    <a href=base.clone()><bdi>{show.title.clone()}</bdi>" · "{when(&show.starts_local)}</a>
+                    " · "<bdi>{facts}</bdi>
+                </p>
             </div>
             {preview_section}
         }
-        .into_any()
+        .into_markup()
     };
     titled_page(desk, Some(Tab::Programme), Head::default(), || say!("organiser.move_title"), content)
 }

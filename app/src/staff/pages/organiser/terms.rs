@@ -9,6 +9,7 @@ use leptos::prelude::*;
 
 use super::fields::{Field, choice};
 use super::{Form, sales_words};
+use crate::markup::{IntoMarkup, Markup};
 
 const SALES: &str = "sales";
 const SALES_FROM: Field = Field::moment("sales_from", "organiser.sales_from");
@@ -46,7 +47,7 @@ pub(super) fn read(form: &Form) -> Result<TermsOfSale, String> {
 }
 
 /// The fields. `are_marked` if each shows its error.
-pub(super) fn view(form: &Form, are_marked: bool) -> AnyView {
+pub(super) fn view(form: &Form, are_marked: bool) -> Markup {
     let number = |field: Field| if are_marked { field.marked().view(form) } else { field.view(form) };
     let sales =
         [Sales::Planned, Sales::Open, Sales::Paused].map(|sales| (sales.as_str().to_owned(), sales_words(sales)));
@@ -59,5 +60,5 @@ pub(super) fn view(form: &Form, are_marked: bool) -> AnyView {
         {FLASH.labelled(say!("organiser.flash", seconds = FLASH_HOLD_MS / SECOND_MS), form)}
         {EMAIL_CODE.view(form)}
     }
-    .into_any()
+    .into_markup()
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, Tab, frame, head, tabbed, when};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
 /// Initial value for people per second: it fills a room of some hundred seats within half a minute.
@@ -86,14 +87,15 @@ impl Page for WaitingRoomPage {
         head(format!("{}: {}", say!("waiting_room.title"), self.title))
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let Self { desk, show, title, starts_local, room, part, is_closed, suggested } = self;
         let key = &desk.key;
         let base = format!("/staff/{}/shows/{show}", desk.theatre);
         let here = format!("{base}/waiting-room");
         let content = match (room, part) {
             (None, _) if is_closed => {
-                view! { <p data-testid="room-state" data-state="closed">{say!("waiting_room.closed")}</p> }.into_any()
+                view! { <p data-testid="room-state" data-state="closed">{say!("waiting_room.closed")}</p> }
+                    .into_markup()
             }
             (None, RoomPart::Terms(Some(form))) => off(&here, &form, key),
             (None, _) => off(&here, &Form::new([(OPENS, suggested), (PER_SECOND, DEFAULT_PACE.to_string())]), key),
@@ -107,12 +109,11 @@ impl Page for WaitingRoomPage {
             }
             (Some(room), RoomPart::End(form)) => end(&here, room, &form, key),
         };
-        let back = format!("{title}, {}", when(&starts_local));
         let content = view! {
-            <div class="organiser-facts"><p><a href=base><bdi>{back}</bdi></a></p></div>
+            <div class="organiser-facts"><p><a href=base><bdi>{title}</bdi>" · "{when(&starts_local)}</a></p></div>
             {content}
         };
-        frame(&desk, say!("waiting_room.title"), tabbed(&desk, Some(Tab::Programme), content.into_any()))
+        frame(&desk, say!("waiting_room.title"), tabbed(&desk, Some(Tab::Programme), content.into_markup()))
     }
 }
 
@@ -124,7 +125,7 @@ fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn off(here: &str, form: &Form, key: &str) -> AnyView {
+fn off(here: &str, form: &Form, key: &str) -> Markup {
     view! {
         <p data-testid="room-state" data-state="off">{say!("waiting_room.is_off")}</p>
         <form class="organiser-form card organiser-card" action=format!("{here}/terms") method="post" aria-labelledby="room-terms">
@@ -138,12 +139,12 @@ fn off(here: &str, form: &Form, key: &str) -> AnyView {
             <button class="button" r#type="submit" data-testid="room-on">{say!("waiting_room.on")}</button>
         </form>
     }
-    .into_any()
+    .into_markup()
 }
 
-fn change(here: &str, room: &RoomStands, form: &Form, key: &str) -> AnyView {
+fn change(here: &str, room: &RoomStands, form: &Form, key: &str) -> Markup {
     let opens = if room.is_settled {
-        view! { <p class="organiser-wide" data-testid="room-opened">{say!("waiting_room.opened")}</p> }.into_any()
+        view! { <p class="organiser-wide" data-testid="room-opened">{say!("waiting_room.opened")}</p> }.into_markup()
     } else {
         OPENING.view(form)
     };
@@ -161,11 +162,11 @@ fn change(here: &str, room: &RoomStands, form: &Form, key: &str) -> AnyView {
             </div>
         </form>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The form that switches it off, with the effects on visitors.
-fn end(here: &str, room: RoomStands, form: &Form, key: &str) -> AnyView {
+fn end(here: &str, room: RoomStands, form: &Form, key: &str) -> Markup {
     let waiting = count(waiting(&room.queue));
     view! {
         <form class="organiser-form card organiser-card organiser-danger" action=format!("{here}/off") method="post" aria-labelledby="room-off">
@@ -188,7 +189,7 @@ fn end(here: &str, room: RoomStands, form: &Form, key: &str) -> AnyView {
             </div>
         </form>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// People waiting: those with a place who were neither called nor left.
@@ -209,7 +210,7 @@ fn state_of(room: &RoomStands, is_closed: bool) -> (&'static str, String) {
     }
 }
 
-fn figures(here: &str, show: Uuid, room: RoomStands, is_closed: bool, is_still: bool) -> AnyView {
+fn figures(here: &str, show: Uuid, room: RoomStands, is_closed: bool, is_still: bool) -> Markup {
     let (state, words) = state_of(&room, is_closed);
     let queue = &room.queue;
     let bound = match room.limit {
@@ -240,7 +241,7 @@ fn figures(here: &str, show: Uuid, room: RoomStands, is_closed: bool, is_still: 
         {links}
         {published(show, room.draw)}
     }
-    .into_any()
+    .into_markup()
 }
 
 /// Links to the forms, and to switch the automatic refresh on or off, which disturbs slow readers.
@@ -266,8 +267,8 @@ fn published(show: Uuid, draw: DrawView) -> impl IntoView {
         .people
         .map_or_else(|| say!("waiting_room.told_later"), |people| number(count(people), language::current()));
     let key = match draw.key {
-        Some(key) => view! { <dd><bdi dir="ltr" data-testid="room-key">{key}</bdi></dd> }.into_any(),
-        None => view! { <dd>{say!("waiting_room.told_later")}</dd> }.into_any(),
+        Some(key) => view! { <dd><bdi dir="ltr" data-testid="room-key">{key}</bdi></dd> }.into_markup(),
+        None => view! { <dd>{say!("waiting_room.told_later")}</dd> }.into_markup(),
     };
     view! {
         <section class="card organiser-card waiting-room-draw" aria-labelledby="room-draw">

@@ -10,6 +10,7 @@ use leptos::prelude::*;
 
 use super::super::wide_table;
 use super::day_words;
+use crate::markup::{IntoMarkup, Markup};
 use crate::staff::islands::box_office::means_words;
 
 /// Height of the columns, pixels.
@@ -43,7 +44,7 @@ pub(super) fn columns(
     description: String,
     columns: &[Column],
     value_words: impl Fn(i64) -> String,
-) -> AnyView {
+) -> Markup {
     let most_up = columns.iter().map(|column| column.up).max().unwrap_or(0).max(0);
     let most_down = columns.iter().map(|column| column.down).max().unwrap_or(0).max(0);
     // Small columns stay visible beside large ones.
@@ -105,7 +106,7 @@ pub(super) fn columns(
             </svg>
         </div>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// Distance of the ticks of a scale: 1, 2 or 5 times a power of ten, the smallest with at most [`MAX_TICKS`] up to `most`.
@@ -136,7 +137,7 @@ fn scaled(value: i64, whole: i64) -> i64 {
 }
 
 /// Tickets by day of sale.
-pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> AnyView {
+pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> Markup {
     if sales.by_day.is_empty() {
         return nothing();
     }
@@ -176,11 +177,11 @@ pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> AnyView {
         <p class="quiet small">{described}</p>
         {numbers("reports.over_time", &headings, rows)}
     }
-    .into_any()
+    .into_markup()
 }
 
 /// Takings and refunds by day: a chart per currency, and one table.
-pub(super) fn takings(calendar: &[String], takings: &TakingsReport) -> AnyView {
+pub(super) fn takings(calendar: &[String], takings: &TakingsReport) -> Markup {
     if takings.lines.is_empty() {
         return nothing();
     }
@@ -212,7 +213,7 @@ pub(super) fn takings(calendar: &[String], takings: &TakingsReport) -> AnyView {
             {(place < 2).then(|| columns(id, say!("reports.takings"), described.clone(), &drawn, money_words))}
             <p class="quiet small">{described}</p>
         }
-        .into_any()
+        .into_markup()
     });
     let drawings = drawings.collect_view();
     let rows = takings.lines.iter().map(row).collect_view();
@@ -230,7 +231,7 @@ pub(super) fn takings(calendar: &[String], takings: &TakingsReport) -> AnyView {
         {drawings}
         {numbers("reports.takings", &headings, rows)}
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The name of a payment method. Gateways keep their own name.
@@ -258,7 +259,7 @@ fn row(line: &TakingsLine) -> impl IntoView + use<> {
 }
 
 /// A table of a chart's numbers, in a disclosure. Caption and columns are messages.
-pub(super) fn numbers(caption: &'static str, columns: &[&'static str], rows: impl IntoView) -> AnyView {
+pub(super) fn numbers(caption: &'static str, columns: &[&'static str], rows: impl IntoView) -> Markup {
     let columns: Vec<_> = columns.iter().map(|message| (*message, false)).collect();
     view! {
         <details class="reports-numbers">
@@ -266,7 +267,7 @@ pub(super) fn numbers(caption: &'static str, columns: &[&'static str], rows: imp
             {wide_table(say!(caption), &columns, rows)}
         </details>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// A formatted amount. Unknown currencies are shown in minor units.
@@ -277,8 +278,8 @@ pub(super) fn amount(minor: i64, currency: &str) -> String {
     }
 }
 
-pub(super) fn nothing() -> AnyView {
-    view! { <p class="quiet">{say!("reports.nothing")}</p> }.into_any()
+pub(super) fn nothing() -> Markup {
+    view! { <p class="quiet">{say!("reports.nothing")}</p> }.into_markup()
 }
 
 pub(super) fn whole(value: i64) -> String {

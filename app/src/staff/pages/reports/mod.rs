@@ -15,6 +15,7 @@ use language::{Moment, say};
 use leptos::prelude::*;
 
 use super::{Desk, page};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::Page;
 
 /// All figures of a report.
@@ -48,10 +49,10 @@ pub fn reports_page(
         let about = About { theatre: desk.theatre.clone(), has_screens: !screens.is_empty(), screen: chosen };
         let form = days_form(from, to, screens, about.screen.as_ref());
         let content = match figures {
-            None => desk.trouble("reports-trouble").into_any(),
+            None => desk.trouble("reports-trouble").into_markup(),
             Some(figures) => figures_view(&about, figures),
         };
-        view! { <div class="reports">{form}{content}</div> }.into_any()
+        view! { <div class="reports">{form}{content}</div> }.into_markup()
     })
 }
 
@@ -101,7 +102,7 @@ fn days_form(
     }
 }
 
-fn figures_view(about: &About, figures: Figures) -> AnyView {
+fn figures_view(about: &About, figures: Figures) -> Markup {
     let Figures { calendar, sales, funnel, takings, occupancy, room } = figures;
     let link = |table: &str| csv_link(&about.theatre, table, &sales.days, about.screen.as_ref());
     let which = about.screen.as_ref();
@@ -136,7 +137,7 @@ fn figures_view(about: &About, figures: Figures) -> AnyView {
         {by("reports-films", say!("reports.by_film"), &sales.by_film, "films")}
         {section("reports-shows", say!("reports.by_show"), tables::shows(&say!("reports.by_show"), &sales.by_show), link("shows"))}
     }
-    .into_any()
+    .into_markup()
 }
 
 /// Sales per seat, for one room only: several rooms have no seats in common.
@@ -145,21 +146,21 @@ fn seats_section(
     days: &ReportDays,
     occupancy: Option<&OccupancyReport>,
     room: Option<&Layout>,
-) -> AnyView {
+) -> Markup {
     const ID: &str = "reports-room";
     let Some((report, screen)) = occupancy.and_then(|report| Some((report, report.screen.as_ref()?))) else {
         let content = if about.has_screens {
-            view! { <p class="quiet" data-testid="choose-screen">{say!("reports.choose_screen")}</p> }.into_any()
+            view! { <p class="quiet" data-testid="choose-screen">{say!("reports.choose_screen")}</p> }.into_markup()
         } else {
             charts::nothing()
         };
-        return section(ID, say!("reports.occupancy"), content, ().into_any());
+        return section(ID, say!("reports.occupancy"), content, ().into_markup());
     };
     let title = say!("reports.occupancy_of", screen = &screen.name);
     section(ID, title, room::view(report, room), csv_link(&about.theatre, "seats", days, Some(screen)))
 }
 
-fn section(id: &'static str, title: String, content: AnyView, file: AnyView) -> AnyView {
+fn section(id: &'static str, title: String, content: Markup, file: Markup) -> Markup {
     let heading = format!("{id}-title");
     let named_by = heading.clone();
     view! {
@@ -171,16 +172,16 @@ fn section(id: &'static str, title: String, content: AnyView, file: AnyView) -> 
             {content}
         </section>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// A link to the same numbers as CSV.
-fn csv_link(theatre: &str, table: &str, days: &ReportDays, screen: Option<&ReportScreen>) -> AnyView {
+fn csv_link(theatre: &str, table: &str, days: &ReportDays, screen: Option<&ReportScreen>) -> Markup {
     // Ids of screens come from operators, so they are encoded.
     let screen = screen.map(|screen| format!("&screen={}", percent_encoded(&screen.id))).unwrap_or_default();
     let href = format!("/api/v1/theatres/{theatre}/reports/csv/{table}?from={}&to={}{screen}", days.from, days.to);
     view! { <a class="reports-file" href=href download="" data-testid=format!("csv-{table}")>{say!("reports.csv")}</a> }
-        .into_any()
+        .into_markup()
 }
 
 /// Percent-encodes all but unreserved characters (RFC 3986, 2.3).

@@ -10,6 +10,7 @@ use language::say;
 use leptos::prelude::*;
 
 use super::charts::{nothing, numbers, whole};
+use crate::markup::{IntoMarkup, Markup};
 
 /// Steps for sold seats. 0 is a seat that was never sold.
 const STEPS: u32 = 5;
@@ -43,7 +44,7 @@ fn path_of(seats: &[(Position, u32)], shows: u32, step: u32) -> String {
     path
 }
 
-pub(super) fn view(report: &OccupancyReport, room: Option<&Layout>) -> AnyView {
+pub(super) fn view(report: &OccupancyReport, room: Option<&Layout>) -> Markup {
     let (Some(room), Some(screen)) = (room, &report.screen) else { return nothing() };
     let seats = (0..room.seat_count()).filter_map(|seat| Some((room.place(seat)?.0, sold_of(report, seat))));
     let seats: Vec<(Position, u32)> = seats.collect();
@@ -79,11 +80,11 @@ pub(super) fn view(report: &OccupancyReport, room: Option<&Layout>) -> AnyView {
         {other}
         {numbers("reports.by_row", &["reports.row", "reports.seats", "reports.sold", "reports.full"], rows(room, report))}
     }
-    .into_any()
+    .into_markup()
 }
 
 /// A line where the screen or stage is; the outline of a field or stage in the round.
-fn front(room: &Layout) -> Option<AnyView> {
+fn front(room: &Layout) -> Option<Markup> {
     let focus = room.focus();
     let words = match focus.kind {
         FocusKind::Screen => say!("reports.front_screen"),
@@ -95,10 +96,10 @@ fn front(room: &Layout) -> Option<AnyView> {
     let reach = if focus.is_in_front() { 0 } else { focus.depth / 2 };
     let (left, top, right, bottom) = (x - half, y - reach, x + half, y + reach);
     let outline = format!("M{left} {top}H{right}V{bottom}H{left}Z");
-    Some(view! { <path class="heat-front" d=outline><title>{words}</title></path> }.into_any())
+    Some(view! { <path class="heat-front" d=outline><title>{words}</title></path> }.into_markup())
 }
 
-fn legend() -> AnyView {
+fn legend() -> Markup {
     let entry = |step: u32| {
         let words = match step {
             0 => say!("reports.never"),
@@ -113,7 +114,7 @@ fn legend() -> AnyView {
             </li>
         }
     };
-    view! { <ul class="heat-legend">{(0..=STEPS).map(entry).collect_view()}</ul> }.into_any()
+    view! { <ul class="heat-legend">{(0..=STEPS).map(entry).collect_view()}</ul> }.into_markup()
 }
 
 fn rows(room: &Layout, report: &OccupancyReport) -> impl IntoView + use<> {

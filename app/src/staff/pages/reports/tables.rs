@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::super::when;
 use super::charts::{amount, nothing, whole};
+use crate::markup::{IntoMarkup, Markup};
 
 /// Most rows on the page; the file has all.
 const MAX_ROWS: usize = 60;
@@ -13,17 +14,17 @@ const MAX_ROWS: usize = 60;
 const BAR: i64 = 100;
 
 /// A bar beside its number. Hidden from screen readers, because the number says the same.
-fn bar(value: i64, most: i64) -> AnyView {
+fn bar(value: i64, most: i64) -> Markup {
     let long = i64::try_from(i128::from(value.max(0)) * i128::from(BAR) / i128::from(most.max(1))).unwrap_or(BAR);
     view! {
         <svg class="chart-bar" viewBox=format!("0 0 {BAR} 10") preserveAspectRatio="none" aria-hidden="true" focusable="false">
             <rect class="chart-up" width=long height="10" rx="1" />
         </svg>
     }
-    .into_any()
+    .into_markup()
 }
 
-pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> AnyView {
+pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> Markup {
     let tickets: i64 = sales.totals.iter().map(|sold| sold.tickets).sum();
     let bookings: i64 = sales.totals.iter().map(|sold| sold.bookings).sum();
     let back: i64 = sales.totals.iter().map(|sold| sold.given_back).sum();
@@ -45,7 +46,7 @@ pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> AnyView {
             {is_under_way.then(|| card("total-under-way", say!("reports.under_way"), under_way))}
         </dl>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// Shown if there are no amounts.
@@ -56,24 +57,24 @@ fn listed(amounts: impl Iterator<Item = String>) -> String {
     if all.is_empty() { NONE.to_owned() } else { all.join(" · ") }
 }
 
-pub(super) fn sold(title: &str, lines: &[SoldLine]) -> AnyView {
-    let name = |line: &SoldLine| view! { <bdi>{line.name.clone()}</bdi> }.into_any();
+pub(super) fn sold(title: &str, lines: &[SoldLine]) -> Markup {
+    let name = |line: &SoldLine| view! { <bdi>{line.name.clone()}</bdi> }.into_markup();
     with_bars(title, lines, say!("reports.name"), name, |line| &line.sold)
 }
 
-pub(super) fn shows(title: &str, shows: &[SoldShow]) -> AnyView {
+pub(super) fn shows(title: &str, shows: &[SoldShow]) -> Markup {
     let name = |show: &SoldShow| {
         view! {
             <a href=format!("/shows/{}", show.show)><bdi>{show.film.clone()}</bdi></a>
             <span class="quiet small">{when(&show.starts_local)}" · "<bdi>{show.screen.clone()}</bdi></span>
         }
-        .into_any()
+        .into_markup()
     };
     with_bars(title, shows, say!("reports.show_column"), name, |show| &show.sold)
 }
 
 /// A table with a name column and a bar for the tickets of each line. `title` labels the table.
-fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> AnyView, sold: fn(&L) -> &Sold) -> AnyView {
+fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> Markup, sold: fn(&L) -> &Sold) -> Markup {
     if lines.is_empty() {
         return nothing();
     }
@@ -109,11 +110,11 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> AnyVie
         </div>
         {left.map(|left| view! { <p class="quiet small">{say!("reports.more", count = left)}</p> })}
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The funnel from hold to ticket, and why the others were lost.
-pub(super) fn funnel(report: &FunnelReport) -> AnyView {
+pub(super) fn funnel(report: &FunnelReport) -> Markup {
     if report.holds == 0 && report.checked_out == 0 {
         return nothing();
     }
@@ -150,5 +151,5 @@ pub(super) fn funnel(report: &FunnelReport) -> AnyView {
         </table>
         <p class="quiet small">{say!("reports.funnel_note")}</p>
     }
-    .into_any()
+    .into_markup()
 }

@@ -22,6 +22,7 @@ use super::programme::{
     missing_step_link, read_format, screen_field,
 };
 use super::{Desk, Form, Tab, frame, head, tabbed, when};
+use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 use crate::staff::islands::calendar::{
     ADD_BUTTON, DAY_MINUTES, DRAFT, MOVE_BUTTON, MOVE_PLACE, MinuteRange, NEW_PLACE, StaffCalendar, TakenTime, WORDS,
@@ -121,7 +122,7 @@ impl Page for CalendarPage {
         Head { has_island: has_form, words: if has_form { WORDS } else { &[] }, ..head(Tab::Programme.words()) }
     }
 
-    fn view(self) -> AnyView {
+    fn view(self) -> Markup {
         let missing = self.missing_step();
         let Self { desk, days, before, after, screens, shows, films, form, .. } = self;
         let base = format!("/staff/{}/shows", desk.theatre);
@@ -147,11 +148,11 @@ impl Page for CalendarPage {
                 {side}
             </div>
         };
-        frame(&desk, Tab::Programme.words(), tabbed(&desk, Some(Tab::Programme), content.into_any()))
+        frame(&desk, Tab::Programme.words(), tabbed(&desk, Some(Tab::Programme), content.into_markup()))
     }
 }
 
-fn table(base: &str, days: &[String], screens: &[ScreenView], shows: Vec<OrganisedShow>) -> AnyView {
+fn table(base: &str, days: &[String], screens: &[ScreenView], shows: Vec<OrganisedShow>) -> Markup {
     let hours = layout::hours(shows.iter().map(range_of));
     let mut of_days: Vec<Vec<OrganisedShow>> = days.iter().map(|_| Vec::new()).collect();
     for show in shows {
@@ -175,7 +176,7 @@ fn table(base: &str, days: &[String], screens: &[ScreenView], shows: Vec<Organis
             {of_days}
         </table>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// From its start to the end of cleaning, on the clocks of its day.
@@ -204,7 +205,7 @@ struct RowPlace<'a> {
 }
 
 impl RowPlace<'_> {
-    fn day_view(&self, screens: &[ScreenView], mut shows: Vec<OrganisedShow>) -> AnyView {
+    fn day_view(&self, screens: &[ScreenView], mut shows: Vec<OrganisedShow>) -> Markup {
         let name = day_words(self.day);
         let scale = (self.hours.from / HOUR..self.hours.until / HOUR).map(|hour| {
             let range = MinuteRange { from: hour * HOUR, until: (hour + 1) * HOUR };
@@ -227,10 +228,10 @@ impl RowPlace<'_> {
                 {rows}
             </tbody>
         }
-        .into_any()
+        .into_markup()
     }
 
-    fn screen_rows(&self, screen: &ScreenView, lanes: Vec<Vec<CalendarCell<&OrganisedShow>>>) -> AnyView {
+    fn screen_rows(&self, screen: &ScreenView, lanes: Vec<Vec<CalendarCell<&OrganisedShow>>>) -> Markup {
         let count = lanes.len();
         let rows = lanes.into_iter().enumerate().map(|(lane, cells)| {
             let name = (lane == 0).then(|| {
@@ -254,11 +255,11 @@ impl RowPlace<'_> {
                 </tr>
             }
         });
-        rows.collect_view().into_any()
+        rows.collect_view().into_markup()
     }
 
     /// The link to add a show, if the time is long enough for one and starts on this day.
-    fn free_time(&self, screen: &ScreenView, range: MinuteRange) -> Option<AnyView> {
+    fn free_time(&self, screen: &ScreenView, range: MinuteRange) -> Option<Markup> {
         if range.minutes() < LEAST_OFFERED || range.from >= DAY_MINUTES {
             return None;
         }
@@ -272,11 +273,11 @@ impl RowPlace<'_> {
                 <span>{range.in_words()}</span>
             </a>
         };
-        Some(link.into_any())
+        Some(link.into_markup())
     }
 }
 
-fn block(base: &str, show: &OrganisedShow) -> AnyView {
+fn block(base: &str, show: &OrganisedShow) -> Markup {
     let (state, state_words) = match (&show.cancellation, show.terms.sales) {
         (Some(_), _) => ("called_off", say!("organiser.called_off")),
         (None, Sales::Planned) => ("planned", say!("calendar.draft")),
@@ -296,7 +297,7 @@ fn block(base: &str, show: &OrganisedShow) -> AnyView {
             <span class="calendar-facts"><bdi>{facts}</bdi></span>
         </a>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The value of a draft in the field of drafts: its id, and the version that the page shows.
@@ -316,7 +317,7 @@ fn side_view(
     screens: &[ScreenView],
     films: &[FilmChoice],
     mut form: Form,
-) -> AnyView {
+) -> Markup {
     let from = days.first().cloned().unwrap_or_default();
     let language = shows.last().map(|show| show.language.clone());
     for (field, value) in [(DAY, Some(from.clone())), (LANGUAGE, language)] {
@@ -358,7 +359,7 @@ fn side_view(
             {move_form}
         </section>
     }
-    .into_any()
+    .into_markup()
 }
 
 /// The form that moves a draft of the week; `None` without one.
@@ -368,7 +369,7 @@ fn move_form(
     shows: &[OrganisedShow],
     screens: &[ScreenView],
     form: &Form,
-) -> Option<AnyView> {
+) -> Option<Markup> {
     let drafts = shows.iter().filter_map(|show| Some((draft_value(show)?, draft_words(show))));
     let drafts: Vec<_> = [(String::new(), say!("calendar.choose_draft"))].into_iter().chain(drafts).collect();
     if drafts.len() == 1 {
@@ -390,7 +391,7 @@ fn move_form(
             <button id=MOVE_BUTTON class="button button-quiet" r#type="submit" data-testid="move-draft">{say!("organiser.move")}</button>
         </form>
     };
-    Some(content.into_any())
+    Some(content.into_markup())
 }
 
 fn draft_words(show: &OrganisedShow) -> String {
