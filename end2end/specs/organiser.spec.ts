@@ -309,6 +309,8 @@ test("a dragged film and a free time chosen by keyboard become drafts on the cal
 test("a draft moves by a drag and by keyboard, and stays where it does not fit", async ({ newVisitor }) => {
   const { page } = await newVisitor(CALM);
   await signInAsManager(page);
+  // All days are in view: the theatre's rooms of other tests are in the calendar too.
+  await page.setViewportSize({ width: 1280, height: 2400 });
   // A week that no other test plans.
   const days = ["2031-04-07", "2031-04-08", "2031-04-09"] as const;
   await page.goto(`/staff/${ELSEWHERE}/shows?from=${days[0]}`);
