@@ -8,6 +8,7 @@ import { expectAccessible } from "../pages/accessibility.js";
 import { pinch } from "../pages/touch.js";
 import { LayoutBoard } from "../pages/layout-board.js";
 import { expectBookingState, payWith } from "../pages/paying.js";
+import { planWeek } from "../pages/schedule.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
@@ -192,17 +193,5 @@ async function planShow(page: Page, screen: string): Promise<string> {
   await page.getByLabel("Ordinary seat").fill("9.50");
   await press(page.getByTestId("set-prices"));
   await expect(page.getByTestId("organiser-done")).toBeVisible();
-  await page.goto(`${THEATRE}/shows/plan`);
-  await page.locator('select[name="screen"]').selectOption({ label: screen });
-  await page.locator('input[name="language"]').fill("Français");
-  for (const day of ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]) {
-    await page.locator(`input[name="${day}"]`).fill("20:15");
-  }
-  await press(page.getByTestId("plan"));
-  const mine = page.getByTestId("organised-show").filter({ hasText: screen });
-  await expect(mine).toHaveCount(7);
-  // The last show: sales of one today may be closed.
-  await press(mine.last());
-  await page.waitForURL(/[0-9a-f-]{36}$/);
-  return /[0-9a-f-]{36}$/.exec(page.url())?.[0] ?? "";
+  return await planWeek(page, THEATRE, screen);
 }

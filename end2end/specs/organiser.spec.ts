@@ -6,6 +6,7 @@ import type { Locator, Page } from "@playwright/test";
 
 import { expectAccessible, expectFitsPhone } from "../pages/accessibility.js";
 import { expectBookingState, payWith } from "../pages/paying.js";
+import { fillWeek } from "../pages/schedule.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
@@ -92,12 +93,8 @@ test("a room is imported, a week is planned and sold, and a show is cancelled", 
 
   await page.goto(`${THEATRE}/shows/plan`);
   await expectAccessible(page, "planning");
-  await page.locator('select[name="screen"]').selectOption({ label: name });
-  await page.locator('input[name="language"]').fill("Deutsch");
+  await fillWeek(page, name);
   const from = await page.locator('input[name="from"]').inputValue();
-  for (const day of ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]) {
-    await page.locator(`input[name="${day}"]`).fill("20:15");
-  }
   await press(page.getByTestId("plan"));
   await page.waitForURL((url) => url.pathname === `${THEATRE}/shows` && url.searchParams.get("from") === from);
   const mine = page.getByTestId("organised-show").filter({ hasText: name });

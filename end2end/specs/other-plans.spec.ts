@@ -5,6 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { expectWholeRoom, openRoom } from "../pages/first-view.js";
+import { planWeek } from "../pages/schedule.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
@@ -20,8 +21,9 @@ for (const plan of PLANS) {
     test.slow();
     const { page } = await newVisitor({ reducedMotion: "reduce" });
     await signInAsManager(page);
-    const show = await planShow(page, await importPlan(page, join(FOLDER ?? "", plan)));
-    await openRoom(anna.page, show);
+    const screen = await importPlan(page, join(FOLDER ?? "", plan));
+    await setPrices(page);
+    await openRoom(anna.page, await planWeek(page, THEATRE, screen));
     await expectWholeRoom(anna.page, plan);
   });
 }
@@ -56,8 +58,8 @@ async function sendPlan(page: Page, file: string): Promise<void> {
   await press(page.getByTestId("import"));
 }
 
-/** Prices the categories without a price, plans a show a day on the screen, and returns the last show's id. */
-async function planShow(page: Page, screen: string): Promise<string> {
+/** Prices the theatre's categories without a price. */
+async function setPrices(page: Page): Promise<void> {
   // Another project may save the theatre's prices meanwhile; the second is then asked to begin again.
   await expect(async () => {
     await page.goto(`${THEATRE}/prices`);
@@ -68,17 +70,4 @@ async function planShow(page: Page, screen: string): Promise<string> {
     await press(page.getByTestId("set-prices"));
     await expect(page.getByTestId("organiser-done")).toBeVisible({ timeout: 5_000 });
   }).toPass({ timeout: STORED_IN_MS });
-
-  await page.goto(`${THEATRE}/shows/plan`);
-  await page.locator('select[name="screen"]').selectOption({ label: screen });
-  await page.locator('input[name="language"]').fill("Deutsch");
-  for (const day of ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]) {
-    await page.locator(`input[name="${day}"]`).fill("20:15");
-  }
-  await press(page.getByTestId("plan"));
-  const planned = page.getByTestId("organised-show").filter({ hasText: screen });
-  await expect(planned).toHaveCount(7, { timeout: STORED_IN_MS });
-  await press(planned.last());
-  await page.waitForURL(/[0-9a-f-]{36}/);
-  return /[0-9a-f-]{36}/.exec(page.url())?.[0] ?? "";
 }

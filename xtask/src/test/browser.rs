@@ -181,7 +181,7 @@ fn write_test_theatre(paths: &Paths, parent: &Path) -> Result<TestTheatre> {
             ],
         }],
     });
-    let folder = parent.join("closing");
+    let folder = parent.join("test-theatre");
     std::fs::create_dir_all(folder.join("layouts"))?;
     std::fs::copy(paths.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
     std::fs::write(folder.join("chain.json"), serde_json::to_vec(&chain)?)?;
