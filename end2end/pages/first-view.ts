@@ -1,10 +1,15 @@
-// Opens the page of a room and measures its first view.
+// Opens the page of a room, measures its first view, and taps its seats at every magnification.
 import { expect, type Page, test } from "@playwright/test";
+
+import { MapView } from "./map.js";
+import { press } from "./show.js";
 
 /** Least share of a phone's pixels for the map, and of a laptop's, which has the cart beside it. */
 const LEAST_SHARE = { phone: 0.6, laptop: 0.4 };
 /** Smallest size of a recognisable seat, pixels. */
 const SMALLEST_SEAT = 6;
+/** Most seats tapped in each room and at each magnification. */
+const TAPS = 200;
 
 /** Opens the page of a show and waits until its room is drawn in its final size. */
 export async function openRoom(page: Page, show: string): Promise<void> {
@@ -43,4 +48,51 @@ const measure = () => {
     share: (map.width * map.height) / (innerWidth * innerHeight),
     isWider: document.documentElement.scrollWidth > innerWidth,
   };
+};
+
+/** Expects that a tap on random seats of the open room, or of its first section, hits them at every magnification. */
+export async function expectTapsToHit(page: Page, room: string): Promise<void> {
+  const map = new MapView(page);
+  const seats = page.locator("[data-seat]");
+  // A large room draws its sections at first.
+  if ((await seats.count()) === 0) {
+    await press(page.locator(".section-card").first());
+    await expect(seats.first()).toBeAttached();
+  }
+  for (let step = 0; ; step += 1) {
+    expect(await page.evaluate(missedSeats, TAPS), `${room}, step ${step}`).toEqual([]);
+    if ((await page.getByTestId("zoom-in").getAttribute("aria-disabled")) === "true") break;
+    const before = await map.width();
+    await map.zoom("in");
+    await expect.poll(() => map.width()).toBeGreaterThan(before);
+    await expect(map.room).not.toHaveCSS("transform", /matrix\((?!1, 0, 0, 1, 0, 0)/);
+  }
+}
+
+/** In the page: scrolls to random seats, and returns those that are not the topmost element at their middle then, nor
+ * after scrolling to another. */
+const missedSeats = async (count: number) => {
+  const seats = [...document.querySelectorAll("[data-seat]")];
+  for (let place = 0; place < Math.min(count, seats.length); place += 1) {
+    const other = place + Math.floor(Math.random() * (seats.length - place));
+    [seats[place], seats[other]] = [seats[other]!, seats[place]!];
+  }
+  const targetOf = (seat: Element) => seat.querySelector(".seat-target")!;
+  const isHit = (seat: Element) => {
+    const box = targetOf(seat).getBoundingClientRect();
+    const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return hit?.closest("[data-seat]") === seat;
+  };
+  const missed = [];
+  for (let left = seats.slice(0, count); left.length > 0; left = left.filter((seat) => !isHit(seat))) {
+    const seat = left[0]!;
+    targetOf(seat).scrollIntoView({ block: "center", inline: "center" });
+    // At an edge of the map, the minimap moves to another corner.
+    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+    if (!isHit(seat)) {
+      missed.push(seat.getAttribute("aria-label"));
+      left.shift();
+    }
+  }
+  return missed;
 };

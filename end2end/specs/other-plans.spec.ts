@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { expectWholeRoom, openRoom } from "../pages/first-view.js";
+import { expectTapsToHit, expectWholeRoom, openRoom } from "../pages/first-view.js";
 import { planWeek } from "../pages/schedule.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
@@ -17,7 +17,7 @@ const PLANS = FOLDER === undefined ? [] : readdirSync(FOLDER).filter((file) => f
 const STORED_IN_MS = 30_000;
 
 for (const plan of PLANS) {
-  test(`the plan of another venue is on the screen as a whole: ${plan}`, async ({ newVisitor, anna }) => {
+  test(`the plan of another venue is on the screen as a whole, and taps hit its seats: ${plan}`, async ({ newVisitor, anna }) => {
     test.slow();
     const { page } = await newVisitor({ reducedMotion: "reduce" });
     await signInAsManager(page);
@@ -25,6 +25,7 @@ for (const plan of PLANS) {
     await setPrices(page);
     await openRoom(anna.page, await planWeek(page, THEATRE, screen));
     await expectWholeRoom(anna.page, plan);
+    await expectTapsToHit(anna.page, plan);
   });
 }
 

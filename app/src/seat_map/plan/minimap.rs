@@ -18,6 +18,9 @@ use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::{MapSession, SeatListener};
 use crate::seat_map::signals::SendWrapper;
 
+/// Largest distance of the view from an edge of the map at which it is at that edge, percent of the map.
+const EDGE_PERCENT: f64 = 0.5;
+
 struct Minimap {
     session: MapSession,
     frame: PlanFrame,
@@ -47,7 +50,7 @@ pub fn minimap(
     });
     session.minimap_listener.set_value(Some(SendWrapper::new(mark)));
     // A memo: the visible part changes with every frame of a drag, its existence rarely.
-    let is_needed = Memo::new(move |_| session.map_view.part.with(Option::is_some));
+    let is_needed = Memo::new(move |_| session.map_view.part.get().is_some_and(is_worthwhile));
     Effect::new(move |_| {
         session.appearance.track();
         if is_needed.get() {
@@ -119,9 +122,11 @@ impl Minimap {
 
 fn view(map: Rc<Minimap>, is_needed: Memo<bool>, plane: Rc<Plane>) -> impl IntoView {
     let (element, frame, part) = (map.element, map.frame, map.session.map_view.part);
-    let window = NodeRef::<Div>::new();
+    let (minimap, window) = (NodeRef::<Div>::new(), NodeRef::<Div>::new());
+    let (corner, is_moved_here) = (Cell::new(""), Rc::new(Cell::new(false)));
+    let is_moving = Rc::clone(&is_moved_here);
     Effect::new(move |_| {
-        let (Some(window), Some(part)) = (window.get(), part.get()) else { return };
+        let (Some(minimap), Some(window), Some(part)) = (minimap.get(), window.get(), part.get()) else { return };
         let [left, top, width, height] = part;
         let percent = |share: f64| format!("{}%", zoom::decimal(share));
         // A move changes only the transform, in percent of the window's own size: nothing is laid out.
@@ -130,6 +135,12 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, plane: Rc<Plane>) -> impl IntoV
         for (name, value) in [("width", percent(width)), ("height", percent(height)), ("transform", place)] {
             // Fails only for properties that do not exist.
             let _ = web_sys::HtmlElement::style(&window).set_property(name, &value);
+        }
+        // A press on the minimap does not move it from under the finger, whose next tap would take a seat.
+        let free = free_corner(part);
+        if !is_moved_here.replace(false) && corner.replace(free) != free {
+            // Does not fail: the name is valid.
+            let _ = minimap.set_attribute("data-corner", free);
         }
     });
     let pressed = Rc::new(Cell::new(false));
@@ -143,12 +154,13 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, plane: Rc<Plane>) -> impl IntoV
             share(event.client_x(), place.left(), place.width()),
             share(event.client_y(), place.top(), place.height()),
         );
+        is_moving.set(true);
         plane.show(at);
     });
     let drag = Rc::clone(&go);
     view! {
         // For eyes and pointers only. Keys move the map by moving the focus.
-        <div class="minimap" data-testid="minimap" aria-hidden="true" hidden=move || !is_needed.get()
+        <div class="minimap" data-testid="minimap" aria-hidden="true" hidden=move || !is_needed.get() node_ref=minimap
             style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))
             on:pointerdown=move |event| {
                 event.prevent_default();
@@ -165,5 +177,43 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, plane: Rc<Plane>) -> impl IntoV
             <canvas class="minimap-seats" node_ref=element></canvas>
             <div class="minimap-window" node_ref=window></div>
         </div>
+    }
+}
+
+/// True if the map overhangs its view by more than the edges.
+fn is_worthwhile([_, _, width, height]: [f64; 4]) -> bool {
+    width.min(height) < 100.0 - 2.0 * EDGE_PERCENT
+}
+
+/// The corner of the view for the minimap: never over a corner of the map, because a seat there cannot be moved from
+/// under it.
+fn free_corner([left, top, width, _]: [f64; 4]) -> &'static str {
+    let is_at_left = left < EDGE_PERCENT;
+    let is_at_right = left + width > 100.0 - EDGE_PERCENT;
+    match (is_at_left, is_at_right) {
+        (false, true) => "top left",
+        (true, true) if top < EDGE_PERCENT => "bottom right",
+        _ => "top right",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_minimap_covers_no_corner_of_the_map() {
+        let corner = |left, top| free_corner([left, top, 60.0, 60.0]);
+        assert_eq!([corner(0.0, 0.0), corner(20.0, 0.0), corner(0.0, 40.0)], ["top right"; 3]);
+        assert_eq!([corner(40.0, 0.0), corner(40.0, 40.0)], ["top left"; 2]);
+        // The whole width is in view.
+        assert_eq!(free_corner([0.0, 0.0, 100.0, 60.0]), "bottom right");
+        assert_eq!(free_corner([0.0, 40.0, 100.0, 60.0]), "top right");
+    }
+
+    #[test]
+    fn a_map_that_hardly_overhangs_has_no_minimap() {
+        assert!(!is_worthwhile([0.0, 0.4, 100.0, 99.4]), "it would cover the same seats wherever the map is moved");
+        assert!(is_worthwhile([0.0, 0.0, 100.0, 98.0]));
     }
 }
