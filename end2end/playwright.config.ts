@@ -32,6 +32,8 @@ export default defineConfig({
       executablePath: process.env.CHROMIUM,
       args: [
         "--disable-gpu",
+        // Without this, the headless shell aligns letters to whole pixels, which the browser with windows does not.
+        "--font-render-hinting=none",
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",

@@ -15,6 +15,7 @@ export function launch() {
     executablePath: process.env.CHROMIUM,
     args: [
       "--disable-gpu",
+      "--font-render-hinting=none",
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",

@@ -175,11 +175,13 @@ pub fn pip_install(requirements: &Path, folder: &Path, stop: &Stop) -> Result<Pa
     Ok(programs)
 }
 
-const CHROMIUM_NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+/// Names of its program, the preferred one first: the headless shell draws the same pages with less work.
+const CHROMIUM_NAMES: [&str; 6] =
+    ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 
 const CHROMIUM: RequiredPackage = RequiredPackage {
     what: "Chromium",
-    debian: &["chromium"],
+    debian: &["chromium-headless-shell"],
     dnf: "chromium",
     pacman: "chromium",
     brew: "--cask chromium",
@@ -197,14 +199,16 @@ pub fn chromium_with_playwright(end2end: &Path, stop: &Stop) -> Result<Option<Pa
     }
     let step = ProgressStep::start("download Playwright's Chromium");
     let mut download = Command::new("npx");
-    download.current_dir(end2end).args(["--no-install", "playwright", "install", "chromium"]);
+    download.current_dir(end2end).args(["--no-install", "playwright", "install", "--only-shell", "chromium"]);
     if packages::has_apt() && is_root() {
         // Chromium's libraries, which a new Ubuntu lacks.
         download.arg("--with-deps");
     }
-    if command::run_silently(&mut download, stop).is_err() {
+    let downloaded = command::run_silently(&mut download, stop);
+    if downloaded.is_err() && !packages::has_apt() {
         packages::install(&CHROMIUM, stop)?;
     }
+    downloaded?;
     step.done();
     Ok(None)
 }
