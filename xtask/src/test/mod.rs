@@ -36,7 +36,7 @@ const OTHERS: [&str; 4] = ["--lib", "--bins", "--test", "service"];
 const AUTHORITY: &str = "server/rowlock/tests/it/authority.pem";
 /// Concurrent tests of a program, in addition to one per core: integration tests wait for timers of servers most of the
 /// time. `RUST_TEST_THREADS` overrides the sum.
-const MORE_THREADS: usize = 2;
+const MORE_THREADS: usize = 4;
 
 /// Maximum repetitions of a browser test: each needs separate shows, and the demo has three hundred.
 const MAX_TIMES: i64 = 40;
@@ -66,7 +66,7 @@ pub struct TestOptions {
     /// Replace the reference screenshots instead of comparing with them.
     #[arg(long, requires = "only_browser")]
     pub renew_pictures: bool,
-    /// Also import each plan (`*.json`) of a folder, such as those of other venues, and test its first view.
+    /// Also import each plan (`*.json`) of a folder, such as those of other venues, test its first view and tap its seats.
     #[arg(long, requires = "only_browser", value_name = "FOLDER")]
     pub plans: Option<PathBuf>,
     /// Repeat each browser test N times, to find flaky ones.

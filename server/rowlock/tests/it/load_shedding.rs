@@ -12,7 +12,7 @@ use crate::booking_totals::WAITING;
 use crate::idempotency::{RawAnswer, post};
 use crate::prelude::*;
 
-/// Concurrent page views; the server has connections for sixteen queries.
+/// Concurrent page views.
 const CROWD: usize = 120;
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Timeout of every fifth request.
@@ -20,6 +20,8 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
 /// An answer within this time did not wait in the queue, which takes two seconds.
 const WITHOUT_QUEUEING: Duration = Duration::from_secs(1);
 const TOKEN: &str = "a token for the scraper; 32 bytes or more";
+/// A server with connections for sixteen queries, as by default.
+const SETTINGS: [(&str, &str); 2] = [("METRICS_TOKEN", TOKEN), ("DATABASE_CONNECTIONS", "16")];
 
 #[derive(Default)]
 struct CrowdState {
@@ -84,7 +86,7 @@ async fn shed(world: &World, class: &str) -> f64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn page_views_are_shed_while_buyers_get_tickets() {
-    let (world, [ann, bob]) = World::with_visitors(1, &[("METRICS_TOKEN", TOKEN)]).await;
+    let (world, [ann, bob]) = World::with_visitors(1, &SETTINGS).await;
     // The server caches the show from now on.
     let (status, hold) = ann.hold(&[7]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
@@ -133,7 +135,7 @@ async fn page_views_are_shed_while_buyers_get_tickets() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crowd_served_within_the_queue_time_is_never_shed() {
-    let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;
+    let world = World::start(1, &SETTINGS).await;
     // Five times the concurrency limit: requests wait in the queue for a moment.
     let crowd = (0..40).map(|number| {
         let visitor = world.visitor();

@@ -150,6 +150,8 @@ impl World {
             ("SIMULATOR_URL".into(), start_simulator().await),
             ("MAILBOX_DIR".into(), mailbox.to_string_lossy().into_owned()),
             ("RUST_LOG".into(), "warn".into()),
+            // The minimum. Each connection is a process of Postgres that fills its own caches.
+            ("DATABASE_CONNECTIONS".into(), "10".into()),
             // All requests of a test come from one address, faster than a person sends them.
             ("HOLDS_PER_VISITOR_MIN".into(), "0".into()),
             ("HOLDS_PER_ADDRESS_MIN".into(), "0".into()),
