@@ -16,11 +16,12 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wa
      img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Browsers use TLS alone for this host, for a year. Not for its subdomains: they may be other systems.
 const STRICT_TRANSPORT_SECURITY: &str = "max-age=31536000";
-/// The policy of files that are no page: it allows nothing, and is short because it goes with every file of a page.
+/// The policy of answers that are no page: it allows nothing, and is short because most answers have it.
 const NO_PAGE_SECURITY_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 /// Prefixes of the types that are no page. Not scripts, whose policy becomes that of a worker made of them, and not answers
 /// without a type: a "not modified" would change the policy of a cached page.
-const NO_PAGE_TYPES: [&str; 4] = ["text/css", "application/wasm", "application/json", "font/"];
+const NO_PAGE_TYPES: [&str; 5] =
+    ["text/css", "application/wasm", "application/json", "application/problem+json", "font/"];
 
 /// The headers of all answers, and those of the API's.
 pub fn write_default_headers(state: &HttpState, headers: &mut HeaderMap, is_api: bool) {

@@ -18,6 +18,7 @@ async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &st
         .expect("the server answers");
     let status = answer.status().as_u16();
     assert_eq!(answer.headers()["content-type"], "application/problem+json", "{method} {path} {body}");
+    assert_eq!(answer.headers()["content-security-policy"], "default-src 'none'; frame-ancestors 'none'");
     let problem: Value = answer.json().await.expect("a problem is JSON");
     assert_eq!((status, text(&problem["code"])), expected, "{method} {path} {body}: {problem}");
     assert_eq!(problem["status"], status);
