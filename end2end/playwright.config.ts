@@ -4,7 +4,7 @@
 // No retries: a flaky test has found a defect.
 import { defineConfig, devices } from "@playwright/test";
 
-const asRoot = process.getuid?.() === 0;
+import { LAUNCH_OPTIONS } from "./chromium.mjs";
 
 export default defineConfig({
   testDir: "specs",
@@ -28,19 +28,7 @@ export default defineConfig({
     // `cargo xtask test --only-browser --trace "words"` does.
     trace: { mode: "retain-on-failure", screenshots: false, snapshots: false },
     screenshot: "only-on-failure",
-    launchOptions: {
-      executablePath: process.env.CHROMIUM,
-      args: [
-        "--disable-gpu",
-        // Without this, the headless shell aligns letters to whole pixels, which the browser with windows does not.
-        "--font-render-hinting=none",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        // Chromium's sandbox does not run as root.
-        ...(asRoot ? ["--no-sandbox"] : []),
-      ],
-    },
+    launchOptions: LAUNCH_OPTIONS,
   },
   projects: [
     { name: "laptop", use: { viewport: { width: 1280, height: 800 } } },

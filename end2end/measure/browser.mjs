@@ -1,6 +1,8 @@
 // The measured browser and its shows.
 import { chromium } from "@playwright/test";
 
+import { LAUNCH_OPTIONS } from "../chromium.mjs";
+
 const HOUR_MS = 3_600_000;
 const DAYS_AHEAD = 6;
 // Sales of a show that begins sooner could close during a run.
@@ -8,20 +10,9 @@ const STARTS_IN_AT_LEAST_MS = 3 * HOUR_MS;
 
 export const BASE = process.env.BASE_URL;
 
-/** Starts Chromium with the options of the tests. */
+/** Starts Chromium as the tests do. */
 export function launch() {
-  const asRoot = process.getuid?.() === 0;
-  return chromium.launch({
-    executablePath: process.env.CHROMIUM,
-    args: [
-      "--disable-gpu",
-      "--font-render-hinting=none",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-      ...(asRoot ? ["--no-sandbox"] : []),
-    ],
-  });
+  return chromium.launch(LAUNCH_OPTIONS);
 }
 
 /** Emulated devices. */
