@@ -4,7 +4,7 @@
 use domain::api::{AreaView, PlanView, SEAT_PITCH, ShapeView};
 use language::{current, money};
 
-use super::drawing::{PlanFrame, Rows, bounds, corners, escaped, push};
+use super::drawing::{PlanFrame, Rows, bounds, corners, escaped, letter_places, push};
 use crate::seat_map::appearance::CATEGORY_COLOURS;
 use crate::seat_map::room_plan::{area_of, has_focus};
 
@@ -96,7 +96,7 @@ pub fn outline(shape: &ShapeView) -> String {
     format!("<polygon points=\"{}\"/>", numbers.join(" "))
 }
 
-/// The names of sections, above their seats if there is space, else below. Where there is none, the seats' names have
+/// The names of sections, above their seats if there is space, else below. Row letters are never covered. Where there is none, the seats' names have
 /// them.
 pub fn names(plan: &PlanView, rows: &Rows<'_>, frame: &PlanFrame) -> String {
     let mut out = String::new();
@@ -108,6 +108,10 @@ pub fn names(plan: &PlanView, rows: &Rows<'_>, frame: &PlanFrame) -> String {
         // In an area, the name of a section would seem to be the area's.
         if area_of(plan, shape).is_some() { outline_bounds(shape) } else { name_area(&shape.text, shape.at) }
     }));
+    let lettered = rows.iter().filter(|(_, row)| !row.label.is_empty());
+    drawn.extend(
+        lettered.flat_map(|(_, row)| letter_places(row).into_iter().map(|(x, y)| name_area(&row.label, [x, y]))),
+    );
     for section in plan.sections.iter().filter(|section| !section.name.is_empty()) {
         let [left, top, right, bottom] = section.bounds;
         let x = i32::midpoint(left, right);
@@ -183,6 +187,12 @@ mod tests {
         let corners = vec![0, 58, 60, 58, 60, 78, 0, 78];
         covered.shapes = vec![ShapeView { at: [55, 74], corners, text: "F".to_owned(), area: Some(3) }];
         let text = names_of(covered);
+        assert!(text.contains(">Circle<") && !text.contains(">Stalls<"), "{text}");
+        // The letter of a row that is a column is where the name of the stalls would be.
+        let mut column = plan.clone();
+        column.sections[0].rows[0].x = vec![30; 4];
+        column.sections[0].rows[0].y = vec![10, 20, 30, 40];
+        let text = names_of(column);
         assert!(text.contains(">Circle<") && !text.contains(">Stalls<"), "{text}");
         // The circle directly behind the stalls leaves no space for theirs.
         plan.sections[1].bounds = [0, 60, 20, 60];
