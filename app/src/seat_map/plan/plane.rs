@@ -14,7 +14,7 @@ use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, HtmlElement, MouseEvent, PointerEvent, TouchEvent, WheelEvent};
 
 use super::map_view::{MapView, ZoomRequest};
-use super::view_size::follow_size;
+use super::view_size::{RESIZED, follow_size};
 use super::zoom::{self, Pinch, WindowPoint, WindowRect};
 
 /// Mouse movement below this while pressed is a click, pixels.
@@ -57,8 +57,10 @@ impl Plane {
             pinch: RefCell::new(None),
             listeners: RefCell::new(Vec::new()),
         });
-        let listeners: [(&str, Reaction); 13] = [
+        let listeners: [(&str, Reaction); 14] = [
             ("scroll", |plane, _| plane.update_view()),
+            // A style that loads later makes the page's other parts higher, for example.
+            (RESIZED, |plane, _| plane.update_for_size()),
             // During the transition the drawing has another size.
             ("transitionend", |plane, _| plane.update_view()),
             // A key may focus a seat, and the browser scrolls to where it is during the transition.
@@ -88,8 +90,7 @@ impl Plane {
             plane.listeners.borrow_mut().push(closure);
         }
         follow_size(&plane.scroller);
-        plane.update_view();
-        plane.update_limit();
+        plane.update_for_size();
         plane
     }
 
@@ -185,6 +186,11 @@ impl Plane {
     fn stop_animation(&self) {
         let _ = self.drawing.remove_attribute("data-gliding");
         self.style("transform", "none");
+    }
+
+    fn update_for_size(&self) {
+        self.update_limit();
+        self.update_view();
     }
 
     /// Updates the visible part.

@@ -6,12 +6,15 @@
 
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use web_sys::{Element, HtmlElement, ResizeObserver, ResizeObserverEntry};
+use web_sys::{Element, Event, HtmlElement, ResizeObserver, ResizeObserverEntry};
 
 use super::zoom::decimal;
 
 /// Set on a view whose size is known.
 const MEASURED: &str = "data-measured";
+
+/// Sent to a view when its size has changed, and once when it is known.
+pub const RESIZED: &str = "resize";
 
 /// Keeps the properties `--view-width` and `--view-height` of a view for as long as it exists. A browser that cannot
 /// observe sizes keeps the units of a container.
@@ -30,6 +33,10 @@ pub fn follow_size(view: &Element) {
         }
         // Fails only for invalid attribute names.
         let _ = view.set_attribute(MEASURED, "");
+        if let Ok(event) = Event::new(RESIZED) {
+            // Fails only while the same event is dispatched.
+            let _ = view.dispatch_event(&event);
+        }
     });
     if let Ok(observer) = ResizeObserver::new(react.as_ref().unchecked_ref()) {
         observer.observe(view);
