@@ -1,5 +1,6 @@
 // Admission at the door: bought tickets and scanning devices.
 import { expect, type Locator, type Page, request as requests } from "@playwright/test";
+import { randomUUID } from "node:crypto";
 
 import type { Show } from "./catalogue.js";
 import { press } from "./show.js";
@@ -24,7 +25,7 @@ export async function buyTickets(show: Show, count: number): Promise<string[]> {
 async function buySeats(show: string, seats: number[]): Promise<string[]> {
   const buyer = await requests.newContext({ baseURL: process.env.BASE_URL });
   const post = async (path: string, data: object, status: number) => {
-    const answer = await buyer.post(path, { headers: { "idempotency-key": crypto.randomUUID() }, data });
+    const answer = await buyer.post(path, { headers: { "idempotency-key": randomUUID() }, data });
     expect(answer.status(), path).toBe(status);
     return (await answer.json()) as { id: string; ticket_url?: string };
   };

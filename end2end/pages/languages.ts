@@ -1,14 +1,17 @@
 // The product's messages, and the texts of a page.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 import type { Page } from "@playwright/test";
 
 export type Tag = "en" | "de" | "es" | "hi" | "ar";
 
+const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
+
 /** Returns the messages of a language by key. */
 export function messages(tag: Tag): Record<string, string> {
-  const file = join(import.meta.dirname, "../../messages", `${tag}.json`);
+  const file = join(CHECKOUT, "messages", `${tag}.json`);
   return JSON.parse(readFileSync(file, "utf8")) as Record<string, string>;
 }
 
@@ -58,7 +61,7 @@ const NAMES = ["name", "label", "title", "tagline", "synopsis", "genre", "rating
 
 /** Matches the demo's names of films, theatres, sections and seats. */
 function namesOfTheDemo(): RegExp {
-  const demo = join(import.meta.dirname, "../../demo");
+  const demo = join(CHECKOUT, "demo");
   const layouts = readdirSync(join(demo, "layouts")).map((file) => join(demo, "layouts", file));
   const found = new Set<string>(CLOSING_SHOW_NAMES);
   const collect = (value: unknown, isName: boolean): void => {

@@ -1,4 +1,6 @@
-//! `cargo xtask ci`: format, lints, a short run of the benchmarks and all tests, the fast checks first.
+//! `cargo xtask ci`: format, types, lints, a short run of the benchmarks and all tests, the fast checks first.
+
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -7,7 +9,7 @@ use crate::cargo_progress;
 use crate::native;
 use crate::paths::Paths;
 use crate::progress::ProgressStep;
-use crate::setup::wasm::Toolchain;
+use crate::setup::{self, wasm::Toolchain};
 use crate::stop::Stop;
 use crate::test;
 
@@ -15,6 +17,10 @@ use crate::test;
 pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
     let mut all_passed = true;
     all_passed &= passes("format", native::cargo(paths, "fmt").args(["--all", "--check"]), stop)?;
+    let end2end = paths.root.join("end2end");
+    setup::install_playwright(&end2end, stop)?;
+    let mut types = Command::new("npm");
+    all_passed &= passes("types, browser tests", types.current_dir(&end2end).args(["run", "--silent", "check"]), stop)?;
     let mut native = native::cargo_all(paths, "clippy");
     all_passed &= passes("lints, native crates", native.args(["--all-targets", "--", "-D", "warnings"]), stop)?;
     let mut xtask = native::cargo(paths, "clippy");
@@ -31,7 +37,7 @@ pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
     let options = test::TestOptions { delivery: true, ..test::TestOptions::default() };
     let tests = test::test(paths, &options, stop)?;
     if !all_passed {
-        eprintln!("error: format, lints or benchmarks failed, see above");
+        eprintln!("error: format, types, lints or benchmarks failed, see above");
     }
     Ok(all_passed && tests)
 }
@@ -45,7 +51,7 @@ fn benchmarks_work(paths: &Paths, stop: &Stop) -> Result<bool> {
     })
 }
 
-fn passes(name: &str, command: &mut std::process::Command, stop: &Stop) -> Result<bool> {
+fn passes(name: &str, command: &mut Command, stop: &Stop) -> Result<bool> {
     let step = ProgressStep::start(name);
     let all_passed = cargo_progress::status(command, &step, stop)?.success();
     step.done_with(if all_passed { "" } else { "FAILED" });

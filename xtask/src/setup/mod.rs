@@ -188,12 +188,18 @@ const CHROMIUM: RequiredPackage = RequiredPackage {
     otherwise: "Or set CHROMIUM to a program; or `cargo xtask test --skip-browser`.",
 };
 
-/// Installs the locked Playwright of `end2end`. Returns the Chromium program; `None` means Playwright's own download.
-pub fn chromium_with_playwright(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
+/// Installs the locked Playwright of `end2end`, with all other packages of the browser tests.
+pub fn install_playwright(end2end: &Path, stop: &Stop) -> Result<()> {
     let npm = require_npm(stop)?;
     let step = ProgressStep::quiet("install Playwright");
     npm_ci(&npm, end2end, stop)?;
     step.done();
+    Ok(())
+}
+
+/// Installs Playwright. Returns the Chromium program; `None` means Playwright's own download.
+pub fn chromium_with_playwright(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
+    install_playwright(end2end, stop)?;
     if let Some(program) = require_chromium(stop)? {
         return Ok(Some(program));
     }
