@@ -24,6 +24,10 @@ pub fn follow_size(view: &Element) {
     }
     let react = Closure::<dyn FnMut(js_sys::Array)>::new(|entries: js_sys::Array| {
         let view: HtmlElement = entries.get(0).unchecked_into::<ResizeObserverEntry>().target().unchecked_into();
+        // A view that was removed has size zero, and the map in it no longer listens.
+        if !view.is_connected() {
+            return;
+        }
         // With its scrollbars: a size without them would depend on whether the drawing needs them, and that on the size.
         let (outside, line) = (view.get_bounding_client_rect(), (view.client_left(), view.client_top()));
         let (width, height) = (outside.width() - f64::from(2 * line.0), outside.height() - f64::from(2 * line.1));
