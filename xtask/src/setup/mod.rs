@@ -175,7 +175,7 @@ pub fn pip_install(requirements: &Path, folder: &Path, stop: &Stop) -> Result<Pa
     Ok(programs)
 }
 
-/// Names of its program, the preferred one first: the headless shell draws the same pages with less work.
+/// Names of Chromium's program, the preferred one first: the headless shell draws the same pages with less work.
 const CHROMIUM_NAMES: [&str; 6] =
     ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 

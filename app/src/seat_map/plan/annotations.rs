@@ -96,8 +96,8 @@ pub fn outline(shape: &ShapeView) -> String {
     format!("<polygon points=\"{}\"/>", numbers.join(" "))
 }
 
-/// The names of sections, above their seats if there is space, else below. Row letters are never covered. Where there is none, the seats' names have
-/// them.
+/// The names of sections, above their seats if there is space, else below, and never over a row's letter. Where there is
+/// none, the seats' names have them.
 pub fn names(plan: &PlanView, rows: &Rows<'_>, frame: &PlanFrame) -> String {
     let mut out = String::new();
     let reach = SEAT_PITCH / 2;
