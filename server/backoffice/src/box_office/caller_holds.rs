@@ -25,7 +25,7 @@ use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
 use platform::ids;
 use seats::seat_locks::{HoldLimits, LockAttempt, Refusal, RequestIdentity, Selection, with_map};
-use selling::holds;
+use selling::{holds, waiting_list};
 
 /// Duration of a caller's hold, minutes.
 const MINUTES: std::ops::RangeInclusive<u32> = 5..=240;
@@ -50,7 +50,7 @@ pub(super) async fn take(
     let name = name_of(&request.name)?;
     let length_ms = duration_ms(&show, request.minutes, now)?;
     catalogue::sales_open(&show, now)?;
-    if state.waiting.has_any(&show, &Selection::of_seats(seats.clone())) {
+    if waiting_list::is_reserved(state, &show, &Selection::of_seats(seats.clone())).await? {
         return Err(Problem::new(Code::WaitingListFirst, "Others are waiting for seats like these: they come first."));
     }
     // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.

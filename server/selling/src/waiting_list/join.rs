@@ -6,7 +6,8 @@ use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::waiting_list::{EntryRequest, MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW};
 use uuid::Uuid;
 
-use super::{offers, sql};
+use super::reserved_seats::free_for_all;
+use super::sql;
 use crate::{SellingState, waiting_list};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
@@ -41,8 +42,13 @@ pub(super) async fn join(
         return intent.unless_answered(&state.pg, state.clock.now(), refused).await;
     }
     let outcome = enter(state, show, owner, request, intent).await;
-    // Only successful joins count.
-    if !matches!(outcome, Ok(JoinResult::Joined(_))) {
+    // Joins count, and so do needless ones: each of them reads the whole map.
+    let is_counted = match &outcome {
+        Ok(JoinResult::Joined(_)) => true,
+        Ok(JoinResult::Repeated(_)) => false,
+        Err(problem) => problem.code() == Code::SeatsFree,
+    };
+    if !is_counted {
         return_token(state, address).await;
     }
     match outcome? {
@@ -63,19 +69,17 @@ async fn enter(
     }
     let wish = check(show, request)?;
     catalogue::on_sale(show, now)?;
-    let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
-    let free = offers::free_in(show, &snapshot).find_offer(&wish).map(offers::selection_of);
+    if free_for_all(state, show).await?.find_offer(&wish).is_some() {
+        return Err(Problem::new(Code::SeatsFree, "There are such seats: take them from the map, no need to wait."));
+    }
 
+    let _slot = state.waiting.join_slots.acquire().await.ok();
     let mut tx = state.pg.begin_with(BEGIN).await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(JoinResult::Repeated(answer));
     }
     sql::open_list(&mut tx, show.id, now).await?;
     let waiting = sql::count_waiting(&mut tx, show.id).await?;
-    // While others wait for such seats, free ones are theirs first; the rest reaches the newcomer through the line.
-    if free.is_some_and(|free| !state.waiting.has_any(show, &free)) {
-        return Err(Problem::new(Code::SeatsFree, "There are such seats: take them from the map, no need to wait."));
-    }
     let elsewhere = sql::count_lists_of(&mut tx, owner).await?;
     if waiting >= MAX_WAITING_PER_SHOW || elsewhere >= MAX_LISTS_PER_PERSON {
         let detail = if waiting >= MAX_WAITING_PER_SHOW {
@@ -99,8 +103,9 @@ async fn enter(
 }
 
 fn check(show: &Show, request: &WaitingRequest) -> ApiResult<EntryRequest> {
-    if request.quantity == 0 || request.quantity as usize > MAX_SEATS_PER_HOLD {
-        let detail = format!("Wait for 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", request.quantity);
+    let most = show.per_person.min(MAX_SEATS_PER_HOLD);
+    if request.quantity == 0 || request.quantity as usize > most {
+        let detail = format!("Wait for 1 to {most} seats; these are {}.", request.quantity);
         return Err(Problem::new(Code::SeatCount, detail));
     }
     accounts::email_of(&request.email)?;

@@ -27,7 +27,7 @@ const ENTRY_PAUSE_MS: i64 = 30 * SECOND_MS;
 /// Maximum entries read per round, the whole line: entries that want the free seats may be behind any number of
 /// entries that want more. When a show moves to another screen, entries with offers return to the line, in addition to
 /// the maximum of joined entries.
-const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
+pub(super) const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
 /// Offers free seats and places to the line.
 async fn serve(state: &SellingState, show: Uuid) -> ApiResult<()> {

@@ -249,7 +249,12 @@ pub(super) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> sqlx::Res
     sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
-/// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.
+/// Returns offers that are planned and perhaps not held. Bounded by the maximum of open offers.
+pub(super) async fn planned_offers(connection: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<ListEntry>> {
+    sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'offering'")).bind(show).fetch_all(connection).await
+}
+
+/// Returns the same in order, locked.
 pub(super) async fn offering(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<ListEntry>> {
     let sql = entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE");
     sqlx::query_as(sql).bind(show).fetch_all(tx).await
