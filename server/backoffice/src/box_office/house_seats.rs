@@ -51,6 +51,13 @@ pub(super) async fn keep(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
+    // The cached show may be a second old: after a move these numbers are seats of another room.
+    let sql = "SELECT layout_id FROM shows WHERE id = $1 FOR NO KEY UPDATE";
+    let layout: Uuid = sqlx::query_scalar(sql).bind(show.id).fetch_one(&mut *tx).await?;
+    if layout != show.layout_id {
+        let detail = "The show has moved to another room. Look at its seats again.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
     if request.kept {
         let taken = bookings::claimed_among(&mut tx, show.id, &seats, now).await?;
         if !taken.is_empty() {
