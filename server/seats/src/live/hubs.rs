@@ -1,5 +1,5 @@
-//! The hubs of this replica: opened by the first reader, closed some time after the last one left, or at once if the
-//! table is full.
+//! The hubs of this replica: opened by the first reader, closed some time after the last one left. A full table closes
+//! hubs without readers at once, and without such a hub the one with the fewest readers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,24 +64,34 @@ impl Hubs {
     }
 
     /// Adds a reader of a show, who keeps its hub open. The hub may have no map yet.
-    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> ApiResult<MapSubscriber> {
+    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> MapSubscriber {
         let mut open = self.lock();
         if !open.contains_key(&show) && open.len() >= MAX_HUBS {
-            // All hubs without readers close early, also those whose opening failed: requests for the maps of many
-            // shows must not keep out the readers of another.
-            for (show, hub) in open.extract_if(|_, hub| hub.readers() == 0) {
-                // Ends its ticks, which would otherwise hold its map until it is idle for long.
-                hub.stop();
-                // A full queue is harmless, as in `close_if_unread`.
-                let _ = self.orders.try_send(HubCommand::Forget(show));
-            }
-            if open.len() >= MAX_HUBS {
-                let detail = "Too many shows are live right now. Please try again shortly.";
-                return Err(Problem::new(Code::Overloaded, detail));
-            }
+            self.evict(&mut open);
         }
         let hub = open.entry(show).or_insert_with(|| Arc::new(Hub::new(show, sections())));
-        Ok(MapSubscriber::new(Arc::clone(hub)))
+        MapSubscriber::new(Arc::clone(hub))
+    }
+
+    /// Closes hubs of a full table: all without readers, also those whose opening failed; without such a hub, the one
+    /// with the fewest readers, and of equals the oldest. Its readers reconnect. A few addresses can open sockets of
+    /// all shows: they keep out no other show, and close no hub with more readers than theirs.
+    fn evict(&self, open: &mut HashMap<Uuid, Arc<Hub>>) {
+        let forget = |hub: Arc<Hub>| {
+            // Ends its ticks, which would otherwise hold its map until it is idle for long.
+            hub.stop();
+            // A full queue is harmless, as in `close_if_unread`.
+            let _ = self.orders.try_send(HubCommand::Forget(hub.show));
+        };
+        open.extract_if(|_, hub| hub.readers() == 0).for_each(|(_, hub)| forget(hub));
+        if open.len() < MAX_HUBS {
+            return;
+        }
+        let fewest = open.values().min_by_key(|hub| (hub.readers(), hub.created_at)).map(|hub| hub.show);
+        if let Some(hub) = fewest.and_then(|show| open.remove(&show)) {
+            tracing::debug!(show = %hub.show, readers = hub.readers(), "closed a hub with readers: the table is full");
+            forget(hub);
+        }
     }
 
     /// The number of open hubs, and of sockets.
@@ -152,7 +162,7 @@ impl Hubs {
     where
         F: Future<Output = ApiResult<MapSnapshot>>,
     {
-        let reader = self.join(show, sections)?;
+        let reader = self.join(show, sections);
         if reader.hub.opened.initialized() {
             return Ok((reader, false));
         }
@@ -316,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_table_closes_hubs_without_readers_before_it_refuses_a_show() {
+    async fn a_full_table_closes_hubs_without_readers_and_then_the_one_with_the_fewest() {
         let hubs = Hubs::new(0);
         let mut orders = hubs.orders_taken.lock().await.take().expect("the receiver is there");
         let subscriber = tokio::spawn(async move {
@@ -346,10 +356,17 @@ mod tests {
         for show in MAX_HUBS + 1..2 * MAX_HUBS - 1 {
             readers.push(open(show).await.expect("there is room").0);
         }
-        let refused = open(2 * MAX_HUBS).await.err().map(|problem| problem.code());
-        assert_eq!(refused, Some(Code::Overloaded), "all hubs have readers");
+        // All hubs have readers, and the first one has two.
+        let (another, _) = open(0).await.expect("it is open");
+        let (newest, is_first) = open(2 * MAX_HUBS).await.expect("the hub with the fewest readers gives way");
+        assert!(is_first && !newest.hub.is_stopped());
+        assert_eq!(hubs.counts().0, MAX_HUBS);
+        let mut closed = readers.remove(0);
+        assert_eq!(closed.hub.show, Uuid::from_u128(MAX_HUBS as u128), "the oldest of those with one reader");
+        assert_eq!(closed.next(|| Timestamp(1_000)), Next::Stopping, "its reader reconnects");
+        assert!(!another.hub.is_stopped() && readers.iter().all(|reader| !reader.hub.is_stopped()));
         drop((readers, hubs));
-        assert_eq!(subscriber.await.expect("no panic"), MAX_HUBS - 1, "subscriptions of the closed hubs ended");
+        assert_eq!(subscriber.await.expect("no panic"), MAX_HUBS, "subscriptions of the closed hubs ended");
     }
 
     #[tokio::test]
@@ -358,9 +375,9 @@ mod tests {
         let read = || async { Ok(snapshot()) };
         let (mut reader, _) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
         let old = Arc::clone(&reader.hub);
-        assert!(old.is_of(std::iter::once(0..ROOM), ROOM as usize));
-        assert!(!old.is_of([0..20, 20..ROOM].into_iter(), ROOM as usize), "other sections");
-        assert!(!old.is_of(std::iter::once(0..ROOM), 12), "fewer seats");
+        assert!(old.has_layout(std::iter::once(0..ROOM), ROOM as usize));
+        assert!(!old.has_layout([0..20, 20..ROOM].into_iter(), ROOM as usize), "other sections");
+        assert!(!old.has_layout(std::iter::once(0..ROOM), 12), "fewer seats");
         hubs.close(&old);
         assert!(old.is_stopped() && matches!(reader.next(|| Timestamp(1_000)), Next::Stopping));
         let (next, is_first) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
