@@ -162,7 +162,7 @@ test("a free seat that the list cannot use is taken on the map, and a reserved o
   // In the second after a release, every seat of the category is reserved for the list.
   const hers = await anna.visit(show.id);
   const holds = `**/api/v1/shows/${show.id}/holds`;
-  const problem = { title: "Others are waiting", status: 409, code: "waiting_list_first", detail: "They come first." };
+  const problem = { type: "about:blank", title: "Others are waiting", status: 409, code: "waiting_list_first", detail: "They come first." };
   await anna.page.route(holds, (route) =>
     route.fulfill({ status: 409, contentType: "application/problem+json", body: JSON.stringify(problem) }),
   );

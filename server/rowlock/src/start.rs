@@ -186,7 +186,7 @@ fn assemble_selling(
         gateways: Arc::new(payments::Gateways::from_settings(&config.payments, &config.site.public_url)?),
         latest_holds: holds::HoldCache::default(),
         hold_tally: holds::HoldCounter::default(),
-        waiting: waiting_list::WantedSeats::default(),
+        waiting: waiting_list::WaitingListState::default(),
         offer_mails_wake: tokio::sync::Notify::new(),
         commits: bookings::Commits::new(settings.commit_queue, Duration::from_millis(settings.commit_gather_ms)),
         email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::MailCarrier(mailer))),

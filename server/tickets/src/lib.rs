@@ -1,7 +1,7 @@
 //! Tickets: a signed code per seat or place, its QR picture, the PDF, the calendar entry, and all mails.
 //!
-//! The crate issues and revokes tickets in the caller's transaction (tables `tickets` and `place_tickets`). The booking machine decides
-//! when; scanning is in `backoffice` (`door`).
+//! The crate issues and revokes tickets in the caller's transaction (tables `tickets` and `place_tickets`). The booking
+//! machine decides when; scanning is in `backoffice` (`door`).
 //!
 //! It may use `platform` and `domain`.
 //!

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::cart::Cart;
 use crate::browser::events::Tabs;
-use crate::browser::{calls, clock, events, ids};
+use crate::browser::{self, calls, clock, events, ids};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::live::connection;
 use crate::seat_map::loading;
@@ -80,23 +80,26 @@ async fn fetch(session: MapSession) {
         *number += 1;
         *number
     });
+    let is_latest = || session.hold_read.get_value() == number;
     let mut longest_ms = loading::FIRST_PAUSE_MS;
-    while !fetch_once(session).await {
+    while !fetch_once(session, is_latest).await {
         loading::pause(&mut longest_ms).await;
-        if session.hold_read.get_value() != number {
+        // A page that is shown again reads the hold anyway.
+        if !is_latest() || !browser::is_visible() {
             return;
         }
     }
 }
 
-/// Reads the hold. Returns false if there was no answer and a retry may get one.
-async fn fetch_once(session: MapSession) -> bool {
+/// Reads the hold, and applies the answer if it `is_wanted` by then. Returns false if there was no answer and a retry may
+/// get one.
+async fn fetch_once(session: MapSession, is_wanted: impl Fn() -> bool) -> bool {
     let turn = session.hold_version.get_value();
     let hold = match calls::read::<Option<HoldView>>(&session.path("/hold")).await {
         Ok(hold) => hold,
         Err(failure) => return loading::is_final(&failure),
     };
-    if session.hold_version.get_value() != turn {
+    if session.hold_version.get_value() != turn || !is_wanted() {
         return true;
     }
     if hold.is_some() {
@@ -169,7 +172,7 @@ fn confirm_expiry(session: MapSession) {
     session.expiry_check.set_value(Some(ExpiryCheck { is_requested: check.is_requested || should_request, ..check }));
     if should_request {
         spawn_local(async move {
-            fetch_once(session).await;
+            fetch_once(session, || true).await;
             // Without an answer the next tick asks again.
             session.expiry_check.update_value(|check| {
                 if let Some(check) = check {

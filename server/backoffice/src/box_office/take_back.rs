@@ -94,6 +94,9 @@ async fn perform(
     let till = tills::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
     let back = match kind {
         ReturnKind::Refund(request) => {
+            if request.labels.is_some() && request.seats.is_none() {
+                return Err(bookings::labels_without_seats());
+            }
             let labels = request.labels.as_deref();
             let returned = request.seats.as_deref().map(|seats| ReturnedSeats { seats, labels });
             bookings::take_back(&mut tx, booking, returned, reason, now).await?

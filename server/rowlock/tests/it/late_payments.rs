@@ -211,9 +211,10 @@ async fn hold_that_ended_before_a_repeat_after_a_crash_gives_no_seat() {
     };
     let store = rowlock::start::lock_store(world.setting("REDIS_URL"), world.setting("REDIS_PREFIX")).await;
     let store = store.expect("Redis answers").1;
-    let limits = HoldLimits { per_person: 10, length_ms: 100, life_ms: 100 };
+    let limits = HoldLimits { per_person: 10, length_ms: 1_000, life_ms: 1_000 };
     let answers = store.lock(world.show, limits, &[attempt]).await.expect("the store answers");
     assert!(answers[0].is_ok(), "{answers:?}");
+    ann.wait_for_seat(20, '1').await;
     ann.wait_for_seat(20, '0').await;
     let hold = expect_answer(bob.hold(&[20]).await, StatusCode::CREATED);
     pay_on_page(&ann, &booking, "paid").await;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use tokio::time::Instant;
 
 use bytes::Bytes;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
@@ -166,6 +166,14 @@ impl Hub {
         let Ok(inner) = self.inner.try_lock() else { return false };
         let Some(map) = &inner.map else { return false };
         seats.iter().filter_map(|seat| map.seats().get(*seat as usize)).any(|state| *state != SeatState::Available)
+    }
+
+    /// Those of these seats that were not available at the last tick, with their states.
+    pub(super) fn taken_among(&self, seats: &[SeatIndex]) -> Vec<(SeatIndex, SeatState)> {
+        let Ok(inner) = self.inner.try_lock() else { return Vec::new() };
+        let Some(map) = &inner.map else { return Vec::new() };
+        let state_of = |seat: &SeatIndex| Some((*seat, *map.seats().get(*seat as usize)?));
+        seats.iter().filter_map(state_of).filter(|(_, state)| *state != SeatState::Available).collect()
     }
 
     /// Records that announcements may have been lost: the next tick reads a snapshot.

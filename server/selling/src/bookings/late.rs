@@ -38,7 +38,7 @@ const MAX_HOLD_ATTEMPTS: usize = 4;
 /// The reason of a refund where late money found no seats.
 const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
 /// The reason of a refund where the buyer bought other seats meanwhile.
-const ABOVE_PERSON_LIMIT: &str = "The buyer has as many seats of this show as one person may have.";
+const ABOVE_PERSON_LIMIT: &str = "With these seats the buyer would have more than one person may have.";
 
 /// Stores the buyer's preference for late money; the default needs no row.
 pub(super) async fn store_late_preference(
@@ -248,8 +248,11 @@ async fn hold(
     let mut answers =
         with_map(state, show, || state.locks.lock(show.id, terms, std::slice::from_ref(&attempt))).await?;
     match answers.pop() {
-        // A crash before the sale may have outlived the hold; a repeat still gets its answer.
-        Some(Ok(held)) => Ok(Some(held).filter(|held| held.expires_at > state.clock.now())),
+        // A repeat gets the answer of a hold that has been released or has expired since.
+        Some(Ok(held)) => {
+            let live = with_map(state, show, || state.locks.hold_of(show.id, &attempt.owner)).await?;
+            Ok(live.filter(|live| live.hold == held.hold))
+        }
         // A hold of an earlier attempt, for other seats: it is released, and the next attempt finds it gone.
         Some(Err(Refusal::OtherHold(other))) => {
             let owner = late_owner(row);

@@ -93,6 +93,11 @@ async fn check_waiting_list(
             return Ok(());
         }
     }
+    // Refused anyway: the seats to drop help more than the waiting list.
+    let taken = state.hubs.taken_among(show.id, &selection.seats);
+    if !taken.is_empty() {
+        return Err(seats_problem(show, &taken));
+    }
     let detail = "Others are waiting for seats like these, and free ones go to them first. Join the waiting list, or try \
                   again in a second: what none of them can use is for you.";
     Err(Problem::new(Code::WaitingListFirst, detail))

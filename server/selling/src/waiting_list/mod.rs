@@ -21,7 +21,7 @@ pub use endpoints::routes;
 pub use hand_over::{OpenedOffer, open_offer, sign_offers_with, take_offer};
 pub use mails::send_forever as send_mails_forever;
 pub use offers::{serve_all_lists, serve_forever};
-pub use reserved_seats::{WantedSeats, is_reserved};
+pub use reserved_seats::{WaitingListState, is_reserved};
 
 use domain::api::waiting_list::{OfferView, WaitingState, WaitingView};
 use domain::seats::Places;

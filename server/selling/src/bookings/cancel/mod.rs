@@ -218,11 +218,16 @@ pub(crate) async fn release_part(
 }
 
 /// Refuses a cancellation by the buyer: the booking is undone in full in a moment, and a fee would be unfair.
-fn called_off() -> Problem {
+fn called_off_problem() -> Problem {
     Problem::new(
         Code::SalesClosed,
         "This show will not take place. The full price is being refunded; you do not need to do anything.",
     )
+}
+
+/// The problem of a request with labels and no seats: it must not count as one for the whole booking.
+pub fn labels_without_seats() -> Problem {
+    Problem::new(Code::Malformed, "`labels` are those of `seats`, which are missing.")
 }
 
 /// Cancels the caller's booking. Returns its new state.
@@ -239,7 +244,7 @@ pub(crate) async fn cancel_own(
     }
     let (_, show) = view::owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if show.is_called_off() {
-        return Err(called_off());
+        return Err(called_off_problem());
     }
 
     let mut tx = state.pg.begin().await?;
@@ -249,7 +254,7 @@ pub(crate) async fn cancel_own(
     let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     // Asked again: the cached show may be a second old.
     if sql::is_called_off(&mut tx, row.show_id).await? {
-        return Err(called_off());
+        return Err(called_off_problem());
     }
     if seat_offers::is_offered(&mut tx, booking).await? {
         let words = "The show has moved, and you may choose: take the other seats, or get a full refund.";
