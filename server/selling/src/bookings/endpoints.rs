@@ -131,7 +131,7 @@ async fn pay(
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
 ///
-/// Cancel all of it, or the seats of `{"seats": [46]}`.
+/// Cancel all of it, or the seats of `{"seats": [46], "labels": ["C7"]}`: with `labels`, none that is called otherwise by now.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),
