@@ -1,6 +1,7 @@
 # Varnish 7 in front of Rowlock, with the vmod xkey (package varnish-modules). It caches public pages until Rowlock purges
 # them. `CDN_PURGE_URL=http://varnish:6081/purge`; Varnish needs the same `CDN_PURGE_TOKEN` in its environment.
-# TLS ends in front of it. Varnish appends the client's address to X-Forwarded-For: add one to TRUSTED_PROXIES.
+# TLS ends in front of it. Varnish appends the client's address to X-Forwarded-For: add one to TRUSTED_PROXIES. It does
+# not limit the connections of an address: what ends TLS must (haproxy.cfg).
 vcl 4.1;
 
 import std;

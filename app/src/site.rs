@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 static VERSION: OnceLock<String> = OnceLock::new();
 
 /// Sets the version for all pages. Only the first call of a process has an effect.
-pub fn is_of(version: &str) {
+pub fn set_version(version: &str) {
     let _ = VERSION.set(version.to_owned());
 }
 

@@ -114,6 +114,24 @@ impl FreePlaces {
         }
     }
 
+    /// Removes what the entries with these requests, in order, can be offered. The free set only shrinks, so a request that
+    /// did not fit never fits later: a long line costs hardly more than a short one.
+    pub fn serve_all(&mut self, requests: impl IntoIterator<Item = EntryRequest>) {
+        let mut unfit: Vec<EntryRequest> = Vec::new();
+        for wish in requests {
+            if self.is_empty() {
+                return;
+            }
+            if unfit.contains(&wish) {
+                continue;
+            }
+            match self.find_offer(&wish) {
+                Some(offer) => self.take(&offer),
+                None => unfit.push(wish),
+            }
+        }
+    }
+
     fn take_places(&mut self, area: AreaIndex, count: u32) {
         if let Some(free) = self.areas.iter_mut().find(|free| free.left.area == area) {
             free.left.count = free.left.count.saturating_sub(count);
@@ -158,6 +176,19 @@ mod tests {
             Some(OfferedPlaces::Seats(vec![3, 9, 10])),
             "apart rather than nothing"
         );
+    }
+
+    #[test]
+    fn seats_that_no_entry_can_use_are_left() {
+        let left = |quantities: &[u32]| {
+            let mut free = free(&[(3, 0), (9, 0), (10, 0)]);
+            free.serve_all(quantities.iter().map(|quantity| wish(*quantity, None)));
+            free.seats.iter().map(|free| free.seat).collect::<Vec<_>>()
+        };
+        assert_eq!(left(&[]), [3, 9, 10]);
+        assert_eq!(left(&[10, 4, 2]), [3], "the neighbours are for the entry of two");
+        assert_eq!(left(&[2, 2]), [3]);
+        assert_eq!(left(&[4, 1, 10, 2]), [0; 0]);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 // Lost and restored connections: messages about the connection disappear, messages about seats stay.
 import { claimShow } from "../pages/catalogue.js";
 import { messages } from "../pages/languages.js";
+import { NetworkProxy } from "../pages/network-proxy.js";
 import { press, ShowPage } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 const UNREACHABLE = messages("en")["map.unreachable"]!;
 // Four attempts with pauses.
 const GIVEN_UP_MS = 20_000;
+// The longest pause before an attempt to reconnect is ten seconds.
+const RECONNECTED_MS = 15_000;
 
 test("an unreachable server is reported until it is back, and the seat can then be held", async ({ request, anna }) => {
   const show = await claimShow(request);
@@ -58,6 +61,56 @@ test("a plan refused by an overloaded server loads later by itself, without a hi
   await hers.waitUntilLive();
   await expect(why).toHaveCount(0);
   await hers.hold(show.seat("C", "7"));
+});
+
+test("a section opened without a connection then shows seats that were taken before", async ({ request, anna }) => {
+  test.skip(test.info().project.name !== "laptop", "the same on every screen");
+  const show = await claimShow(request, [], { minSeats: 2_501, maxSeats: Infinity });
+  const { page } = anna;
+  const proxy = await NetworkProxy.start();
+  const hers = await anna.visit(show.id, proxy.url);
+  const openSection = (section: number) => page.evaluate((name) => void (location.hash = name), `section-${section}`);
+  const free = page.locator('[role="gridcell"][data-state="available"]');
+  await openSection(1);
+  await expect(free.first()).toBeAttached();
+  const seat = Number((await free.last().getAttribute("id"))!.slice("seat-".length));
+  await openSection(0);
+  await expect(hers.seat(seat)).toHaveCount(0);
+  await expect(free.first()).toBeAttached();
+
+  // Of another section the page receives only the number of free seats.
+  const left = page.getByTestId("seats-left");
+  const before = await left.innerText();
+  const held = await request.post(`/api/v1/shows/${show.id}/holds`, { headers: { "idempotency-key": `${show.id}-${seat}` }, data: { seats: [seat] } });
+  expect(held.status()).toBe(201);
+  await expect(left).not.toHaveText(before);
+
+  anna.allowNetworkErrors();
+  await proxy.disconnect();
+  await expect(page.getByTestId("live")).not.toHaveAttribute("data-state", "live");
+  await openSection(1);
+  await expect(hers.seat(seat)).toBeAttached();
+  await proxy.reconnect();
+  await hers.expectSeat(seat, "locked", RECONNECTED_MS);
+});
+
+test("a hold that cannot be read at first is read again", async ({ request, anna }) => {
+  test.skip(test.info().project.name !== "laptop", "the same on every screen");
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  await (await anna.visit(show.id)).hold(c7);
+  const tab = await anna.newTab();
+  anna.allowNetworkErrors();
+  let [reads, isDown] = [0, true];
+  await tab.page.route("**/hold", async (route) => {
+    reads += 1;
+    await (isDown ? route.abort() : route.continue());
+  });
+  const second = await tab.visit(show.id);
+  // At once, after the report of the live map, and after beacons. Further ones are retries.
+  await expect.poll(() => reads).toBeGreaterThan(3);
+  isDown = false;
+  await second.expectSeat(c7, "mine");
 });
 
 test("a failed checkout request is reported until the connection is back", async ({ request, anna }) => {

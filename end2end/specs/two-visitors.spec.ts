@@ -1,4 +1,4 @@
-// Two visitors on the map of one show.
+// Two visitors, or two tabs of one visitor, on the map of one show.
 import { claimShow } from "../pages/catalogue.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -54,6 +54,22 @@ test("of two concurrent taps on a seat exactly one succeeds, and the loser keeps
   await expect(winner.heldSeats()).toHaveCount(2);
   await expect(loser.heldSeats()).toHaveCount(1);
   await expect(loser.message).toContainText("C7");
+});
+
+test("two tabs of one visitor add seats at the same time, and both stay", async ({ request, anna }) => {
+  test.skip(test.info().project.name !== "laptop", "the same on every screen");
+  const show = await claimShow(request, [["C", "6"], ["C", "7"], ["C", "8"]]);
+  const first = await anna.visit(show.id);
+  await first.hold(show.seat("C", "6"));
+  const second = await (await anna.newTab()).visit(show.id);
+  await expect(second.heldSeats()).toHaveCount(1);
+  // The second tab adds a seat before the request of the first one arrives.
+  await anna.page.route("**/holds/*", async (route) => {
+    await second.hold(show.seat("C", "8"));
+    await route.continue();
+  }, { times: 1 });
+  await first.pressSeat(show.seat("C", "7"));
+  for (const tab of [first, second]) await expect(tab.heldSeats()).toHaveCount(3);
 });
 
 test("the cart lists all held seats", async ({ request, anna }) => {

@@ -2,6 +2,8 @@
 import type { Page } from "@playwright/test";
 
 import { claimShow } from "../pages/catalogue.js";
+import { messages } from "../pages/languages.js";
+import { ShowPage } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 /** Bindings and module of a show's page; a retried script has another URL. */
@@ -93,4 +95,18 @@ test("a page without any files reports failure and does not reload endlessly", a
   await expect.poll(() => looked).toBe(3);
   expect(pages()).toBe(3);
   await expect(page.locator("html")).toHaveAttribute("data-live", "failed");
+});
+
+test("a page that does not start without a network says so, and reloads with it", async ({ request, context, page }) => {
+  const show = await claimShow(request);
+  const pages = countPageLoads(page);
+  await page.route(MODULE_FILES, (route) => route.abort());
+  await page.goto(`/shows/${show.id}`);
+  await expect(page.getByText(messages("en")["map.room_unreachable"]!)).toBeVisible();
+  await page.unroute(MODULE_FILES);
+  await context.setOffline(true);
+  await expect.poll(() => page.evaluate(() => navigator.onLine)).toBe(false);
+  await context.setOffline(false);
+  await new ShowPage(page).waitUntilLive();
+  expect(pages()).toBe(2);
 });

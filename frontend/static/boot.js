@@ -2,7 +2,8 @@
 //
 // This is a separate file because the content security policy forbids inline scripts. Islands are hydrated one after
 // another in document order: an inner island may use context of its outer one. If a module does not load, the page
-// stays as the server rendered it and sets <html data-live="failed">.
+// stays as the server rendered it and sets <html data-live="failed">; the page of a show then says so, and reloads once the
+// network is back.
 //
 // During a rolling upgrade a request for a module may reach a replica of another version. That replica answers 404,
 // because parts of two builds do not fit together; a retry may reach a replica that has it (docs/decisions/0054).
@@ -99,6 +100,7 @@ try {
   page.dataset.live = "ready";
   clearReloaded();
 } catch (error) {
+  if (document.querySelector(".not-started")) addEventListener("online", () => location.reload(), { once: true });
   page.dataset.live = "failed";
   if (!(await reloadIfGone())) throw error;
 }

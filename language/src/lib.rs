@@ -41,7 +41,7 @@ pub use message::{Arg, isolated, listed};
 pub use message_folder::read_messages_from;
 pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
-pub use problems::{Hindrance, problem_for_staff, problem_in_words};
+pub use problems::{StaffError, problem_for_staff, problem_in_words};
 pub use text_language::text_language;
 
 thread_local! {

@@ -19,31 +19,31 @@ fn known(language: Language, code: &str) -> Option<String> {
     try_in(language, &format!("problem.{code}"), rule(code).as_slice())
 }
 
-/// A problem for a person who works in a theatre.
+/// An error as staff see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hindrance {
+pub struct StaffError {
     /// In the language of the page.
     pub words: String,
     /// The API's English detail, where the words cannot say what to do.
     pub detail: Option<String>,
 }
 
-impl From<String> for Hindrance {
+impl From<String> for StaffError {
     fn from(words: String) -> Self {
         Self { words, detail: None }
     }
 }
 
-impl Hindrance {
-    /// The same with other words.
-    pub fn said(self, words: String) -> Self {
+impl StaffError {
+    /// The same error in other words.
+    pub fn with_words(self, words: String) -> Self {
         Self { words, ..self }
     }
 }
 
 /// The problem for staff, who act on shows, prices, tills and keys: buyer texts about bookings do not fit there. Many
 /// things can be refused, so the words are general and the detail is shown beside them.
-pub fn problem_for_staff(problem: &ProblemView) -> Hindrance {
+pub fn problem_for_staff(problem: &ProblemView) -> StaffError {
     let language = current();
     if language == Language::English {
         return problem_in_words(problem).into();
@@ -53,7 +53,7 @@ pub fn problem_for_staff(problem: &ProblemView) -> Hindrance {
     let is_general = is_refused && (of_code.is_none() || problem.code == "malformed");
     let general = || if is_refused { crate::say!("common.refused") } else { crate::say!("problem.other") };
     let detail = (is_general && !problem.detail.is_empty()).then(|| problem.detail.clone());
-    Hindrance { words: of_code.unwrap_or_else(general), detail }
+    StaffError { words: of_code.unwrap_or_else(general), detail }
 }
 
 /// The number in the violated rule, if the message of the code uses it.
@@ -111,14 +111,14 @@ mod tests {
         let our_fault = with_language(Language::German, || crate::say!("problem.other"));
         for code in ["wrong_state", "malformed", "list_invalid", "not_allowed", "brand_new"] {
             let (english, german) = outcome(code, 409);
-            assert_eq!(english, Hindrance::from("Open the till first.".to_owned()));
+            assert_eq!(english, StaffError::from("Open the till first.".to_owned()));
             assert_eq!(german.detail.as_deref(), Some("Open the till first."), "{code}");
             assert!(!german.words.contains("Buchung") && german.words != our_fault, "{code}: {german:?}");
         }
         let (_, known) = outcome("till_closed", 409);
         assert!(known.words.contains("Kasse") && known.detail.is_none(), "{known:?}");
         let (_, ours) = outcome("internal", 500);
-        assert_eq!(ours, Hindrance::from(our_fault));
+        assert_eq!(ours, StaffError::from(our_fault));
     }
 
     #[test]

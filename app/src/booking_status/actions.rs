@@ -18,7 +18,7 @@ pub(super) struct BookingAction<W: 'static> {
     booking: RwSignal<FollowedBooking>,
     pub busy: RwSignal<bool>,
     /// The error of the last request.
-    pub trouble: RwSignal<Option<String>>,
+    pub error: RwSignal<Option<String>>,
     /// The last request and its key: a press after no answer is a retry.
     attempt: StoredValue<Option<(W, String)>>,
 }
@@ -34,7 +34,7 @@ impl<W: 'static> Copy for BookingAction<W> {}
 impl<W: Clone + PartialEq + Serialize + Send + Sync + 'static> BookingAction<W> {
     /// No request made yet.
     pub fn new(booking: RwSignal<FollowedBooking>) -> Self {
-        Self { booking, busy: RwSignal::new(false), trouble: RwSignal::new(None), attempt: StoredValue::new(None) }
+        Self { booking, busy: RwSignal::new(false), error: RwSignal::new(None), attempt: StoredValue::new(None) }
     }
 
     /// Sends the request to this address of the booking. `unreachable` is the message for a missing answer.
@@ -46,7 +46,7 @@ impl<W: Clone + PartialEq + Serialize + Send + Sync + 'static> BookingAction<W> 
         let key = same.map_or_else(ids::new_key, |(_, key)| key);
         self.attempt.set_value(Some((request.clone(), key.clone())));
         self.busy.set(true);
-        self.trouble.set(None);
+        self.error.set(None);
         let page = self.booking.with_untracked(|booking| format!("/bookings/{}", booking.id));
         spawn_local(async move {
             let path = format!("/api/v1{page}/{address}");
@@ -58,7 +58,7 @@ impl<W: Clone + PartialEq + Serialize + Send + Sync + 'static> BookingAction<W> 
                         self.attempt.set_value(None);
                     }
                     self.busy.set(false);
-                    self.trouble.set(Some(failure.in_words(unreachable)));
+                    self.error.set(Some(failure.in_words(unreachable)));
                 }
             }
         });
@@ -131,7 +131,7 @@ pub(super) fn seat_offer(booking: RwSignal<FollowedBooking>) -> impl IntoView {
 }
 
 fn seat_offer_panel(action: BookingAction<SeatOfferAnswer>, offer: SeatOffer) -> impl IntoView {
-    let BookingAction { busy, trouble, .. } = action;
+    let BookingAction { busy, error, .. } = action;
     let answer = move |take| action.send("seat-offer", SeatOfferAnswer { take }, "move.unreachable");
     let when = Moment::parse(&offer.until_local).map_or(offer.until_local, |until| until.in_words(current()));
     let is_busy = move || if busy.get() { "true" } else { "false" };
@@ -143,7 +143,7 @@ fn seat_offer_panel(action: BookingAction<SeatOfferAnswer>, offer: SeatOffer) ->
             <p>{say!("move.lead", from = &offer.from, before = &offer.before.join(", "))}</p>
             <ul class="booking-offer-places" data-testid="offered-places">{places}</ul>
             <p>{say!("move.until", when = &when)}</p>
-            <div role="alert" class="details-trouble">{move || trouble.get().map(|words| view! { <p>{words}</p> })}</div>
+            <div role="alert" class="details-trouble">{move || error.get().map(|words| view! { <p>{words}</p> })}</div>
             <p class="booking-cancel-acts">
                 <button type="button" class="button" data-testid="take-offer" aria-disabled=is_busy on:click=move |_| answer(true)>
                     {say!("move.take")}

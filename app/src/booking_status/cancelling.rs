@@ -39,7 +39,7 @@ pub fn offer(booking: RwSignal<FollowedBooking>, open: RwSignal<bool>) -> impl I
 }
 
 fn panel(choice: CancellationChoice) -> impl IntoView {
-    let CancellationChoice { open, action: BookingAction { busy, trouble, .. }, .. } = choice;
+    let CancellationChoice { open, action: BookingAction { busy, error, .. }, .. } = choice;
     let show_confirmation = move |_| {
         open.set(true);
         request_animation_frame(|| browser::focus("cancel-panel"));
@@ -60,7 +60,7 @@ fn panel(choice: CancellationChoice) -> impl IntoView {
                 hidden=move || !open.get()>
                 {seats(choice)}
                 <p data-testid="cancel-sum">{move || cancelled_part(choice).sum_in_words()}</p>
-                <div role="alert" class="details-trouble">{move || trouble.get().map(|words| view! { <p>{words}</p> })}</div>
+                <div role="alert" class="details-trouble">{move || error.get().map(|words| view! { <p>{words}</p> })}</div>
                 <p class="booking-cancel-acts">
                     <button type="button" class="button" data-testid="cancel-confirm"
                         aria-disabled=move || if busy.get() || cancelled_part(choice).is_nothing() { "true" } else { "false" }
@@ -165,7 +165,9 @@ impl CancelledPart {
     }
 
     fn request(&self) -> CancelRequest {
-        CancelRequest { seats: (!self.is_all).then(|| self.seats.iter().map(|line| line.seat).collect()) }
+        let chosen = || self.seats.iter().map(|line| (line.seat, line.label.clone())).unzip();
+        let (seats, labels) = (!self.is_all).then(chosen).unzip();
+        CancelRequest { seats, labels }
     }
 }
 
@@ -234,7 +236,7 @@ mod tests {
         let cancelled_part = CancelledPart::of(&booked(&[], 3), &[]);
         assert!(!cancelled_part.is_nothing());
         assert_eq!(cancelled_part.share(), Some((euro(2_700), euro(300))));
-        assert_eq!(cancelled_part.request(), CancelRequest { seats: None });
+        assert_eq!(cancelled_part.request(), CancelRequest { seats: None, labels: None });
         assert_eq!(cancelled_part.button_words(), "Cancel all places");
         assert_eq!(CancelledPart::of(&booked(&[], 1), &[]).button_words(), "Cancel the place");
     }

@@ -20,7 +20,7 @@ use leptos::task::spawn_local;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::wording::{has_priority_action, money_in_words, next_step, parts_in_words, said, words};
+use self::wording::{booking_message, has_priority_action, money_in_words, next_step, parts_in_words, words};
 use crate::browser::{calls, events, ids};
 use crate::payment_retry;
 
@@ -113,7 +113,7 @@ pub fn BookingStatus(
     });
     let words = Memo::new(move |_| booking.with(words));
     let is_cancelling = RwSignal::new(false);
-    let text = move |key: &'static str| booking.with(|booking| said(key, booking));
+    let text = move |key: &'static str| booking.with(|booking| booking_message(key, booking));
     let has_priority_action = move || {
         let is_cancelling = is_cancelling.get();
         booking.with(|booking| has_priority_action(booking, is_cancelling))
@@ -151,9 +151,9 @@ pub fn tone(booking: &FollowedBooking) -> &'static str {
 }
 
 /// The status of a booking as static text, for pages without a script.
-pub fn standing(booking: &FollowedBooking) -> impl IntoView + use<> {
+pub fn static_status(booking: &FollowedBooking) -> impl IntoView + use<> {
     let words = words(booking);
-    let (title, text) = (said(words.title, booking), said(words.text, booking));
+    let (title, text) = (booking_message(words.title, booking), booking_message(words.text, booking));
     let parts = parts_in_words(booking).into_iter().map(|words| view! { <p class="booking-money quiet">{words}</p> });
     view! {
         <p class="booking-mark" aria-hidden="true">{words.mark}</p>
@@ -167,7 +167,7 @@ pub fn standing(booking: &FollowedBooking) -> impl IntoView + use<> {
 }
 
 /// The history of a booking as static text.
-pub fn history(booking: &FollowedBooking) -> impl IntoView + use<> {
+pub fn static_history(booking: &FollowedBooking) -> impl IntoView + use<> {
     view! { <ol class="booking-story" data-testid="booking-story">{story(booking)}</ol> }
 }
 

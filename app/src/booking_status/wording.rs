@@ -83,7 +83,7 @@ pub(super) fn words(booking: &FollowedBooking) -> StatusText {
 }
 
 /// A message about a booking, with all values it may use.
-pub(super) fn said(key: &str, booking: &FollowedBooking) -> String {
+pub(super) fn booking_message(key: &str, booking: &FollowedBooking) -> String {
     let until = until(booking).unwrap_or_default();
     say!(key, until = Arg::Ours(&until), name = &booking.holder.name, email = &booking.holder.email)
 }
@@ -193,7 +193,7 @@ mod tests {
     use language::{Language, with_language};
 
     fn title(booking: &FollowedBooking) -> String {
-        said(words(booking).title, booking)
+        booking_message(words(booking).title, booking)
     }
 
     /// A booking of C7 and C8 whose payment failed for this reason.
@@ -247,7 +247,11 @@ mod tests {
                 for booking in [plain, back] {
                     let words = words(&booking);
                     let sentences = with_language(language, || {
-                        [said(words.title, &booking), said(words.text, &booking), money_in_words(&booking)]
+                        [
+                            booking_message(words.title, &booking),
+                            booking_message(words.text, &booking),
+                            money_in_words(&booking),
+                        ]
                     });
                     for said in sentences {
                         let is_said = !said.is_empty() && !said.contains(['{', '}']) && !said.starts_with("status.");
@@ -287,11 +291,12 @@ mod tests {
         });
         assert_eq!(title(&booking), "Your bank declined the card");
         for language in Language::ALL {
-            let text = with_language(language, || said(words(&booking).text, &booking));
+            let text = with_language(language, || booking_message(words(&booking).text, &booking));
             assert!(text.contains("19:42") || language != Language::English, "{text}");
             assert!(!text.contains(['{', '}']) && !text.starts_with("status."), "{language:?}: {text}");
         }
-        let page = [title(&booking), said(words(&booking).text, &booking), money_in_words(&booking)].join(" ");
+        let page =
+            [title(&booking), booking_message(words(&booking).text, &booking), money_in_words(&booking)].join(" ");
         assert_eq!(page.matches("charged").count(), 1, "once is enough: {page}");
         assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("back-to-show"));
         assert!(has_priority_action(&booking, false), "another card comes first");
@@ -323,7 +328,7 @@ mod tests {
             ..followed(BookingState::PaymentPending, MoneyState::Pending)
         };
         assert_eq!(title(&booking), "The seats are still yours until 19:42");
-        assert!(said(words(&booking).text, &booking).contains("with another card"));
+        assert!(booking_message(words(&booking).text, &booking).contains("with another card"));
         let german = with_language(Language::German, || title(&booking));
         assert_eq!(german, "Die Plätze gehören noch bis 19:42 Ihnen");
         assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("pay-link"));
@@ -341,7 +346,7 @@ mod tests {
         assert_eq!(title(&booking), "You’re booked");
         booking.holder = Person { name: "Luís".to_owned(), email: "luis@example.org".to_owned() };
         assert_eq!(title(&booking), "Booked for Luís");
-        let text = said(words(&booking).text, &booking);
+        let text = booking_message(words(&booking).text, &booking);
         assert!(text.contains("Luís") && text.contains("luis@example.org"), "{text}");
         booking.holder.email = "ANNA@example.org".to_owned();
         assert_eq!(title(&booking), "You’re booked", "no mail went anywhere else");
@@ -360,7 +365,7 @@ mod tests {
                 with_language(language, || {
                     (
                         title(booking),
-                        said(words(booking).text, booking),
+                        booking_message(words(booking).text, booking),
                         money_in_words(booking),
                         parts_in_words(booking),
                     )

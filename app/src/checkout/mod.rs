@@ -22,7 +22,7 @@ use crate::browser::{self, events};
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
-use crate::seat_map::{SEATS, has_seats};
+use crate::seat_map::{AREAS, SEATS, focus_seats, has_seats};
 
 /// Id of the element with the signed-in buyer, beside the island. Its page is never cached.
 pub const BUYER: &str = "signed-in-buyer";
@@ -31,7 +31,7 @@ pub const BUYER: &str = "signed-in-buyer";
 pub(crate) const WAITING_LIST: &str = "waiting-list";
 
 /// Focus targets after removing a line: another line, or after the last the seats, or the areas of a room without seats.
-const FOCUS_AFTER_REMOVAL: &[&str] = &[".cart-seat-remove", SEATS, ".area"];
+const FOCUS_AFTER_REMOVAL: &[&str] = &[".cart-seat-remove", SEATS, AREAS];
 
 /// The content below the total.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub fn panel(session: MapSession) -> impl IntoView {
     });
     let back_to_map = move |_| {
         open.set(false);
-        browser::focus_first(SEATS);
+        focus_seats();
     };
     let continue_to_details = move |_| {
         open.set(true);

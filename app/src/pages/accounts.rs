@@ -13,8 +13,8 @@ use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
 /// The error of the last attempt, announced when the page loads.
-pub(in crate::pages) fn trouble_view(trouble: Option<String>) -> impl IntoView {
-    trouble.map(|words| view! { <p class="account-trouble" role="alert" data-testid="account-trouble">{words}</p> })
+pub(in crate::pages) fn error_view(error: Option<String>) -> impl IntoView {
+    error.map(|words| view! { <p class="account-trouble" role="alert" data-testid="account-trouble">{words}</p> })
 }
 
 /// Confirmation of the last action.
@@ -128,7 +128,7 @@ pub struct LoginPage {
     /// Confirmation of the last action.
     pub notice: Option<Notice>,
     /// The error of the last attempt.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
 impl Page for LoginPage {
@@ -141,7 +141,7 @@ impl Page for LoginPage {
             <section class="account-door card">
                 <h1>{say!("account.sign_in")}</h1>
                 {notice_view(self.notice)}
-                {trouble_view(self.trouble)}
+                {error_view(self.error)}
                 <form class="account-form" action="/login" method="post">
                     {hidden("next", self.next.clone())}
                     {email_field(self.email)}
@@ -168,7 +168,7 @@ pub struct RegisterPage {
     /// The typed address.
     pub email: String,
     /// The error of the last attempt.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// Idempotency key of the form: sending it twice registers once.
     pub key: String,
 }
@@ -183,7 +183,7 @@ impl Page for RegisterPage {
             <section class="account-door card">
                 <h1>{say!("account.register")}</h1>
                 <p class="quiet">{say!("account.register_lead")}</p>
-                {trouble_view(self.trouble)}
+                {error_view(self.error)}
                 <form class="account-form" action="/register" method="post">
                     {hidden("next", self.next.clone())}
                     {hidden("key", self.key)}
@@ -216,7 +216,7 @@ pub struct AccountPage {
     /// Confirmation of the last action.
     pub notice: Option<Notice>,
     /// The error of the last password change.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// Idempotency key for requesting the confirmation mail again.
     pub key: String,
 }
@@ -250,7 +250,7 @@ impl Page for AccountPage {
                 <section class="account-security" aria-labelledby="account-security">
                     <h2 id="account-security">{say!("account.security")}</h2>
                     <div class="card account-card">
-                        {trouble_view(self.trouble)}
+                        {error_view(self.error)}
                         <form class="account-form" action="/account/password" method="post">
                             {own_username}
                             {known_password("current", say!("account.current_password"))}
@@ -356,7 +356,7 @@ pub enum PasswordResetPage {
         /// The typed address.
         email: String,
         /// The error of the last attempt.
-        trouble: Option<String>,
+        error: Option<String>,
         /// Idempotency key of the form.
         key: String,
     },
@@ -367,7 +367,7 @@ pub enum PasswordResetPage {
         /// The link's token.
         token: String,
         /// The error of the last attempt.
-        trouble: Option<String>,
+        error: Option<String>,
         /// Idempotency key of the form.
         key: String,
     },
@@ -380,11 +380,11 @@ impl Page for PasswordResetPage {
 
     fn view(self) -> Markup {
         match self {
-            Self::Ask { email, trouble, key } => view! {
+            Self::Ask { email, error, key } => view! {
                 <section class="account-door card">
                     <h1>{say!("account.reset")}</h1>
                     <p class="quiet">{say!("account.reset_lead")}</p>
-                    {trouble_view(trouble)}
+                    {error_view(error)}
                     <form class="account-form" action="/reset" method="post">
                         {hidden("key", key)}
                         {email_field(email)}
@@ -401,11 +401,11 @@ impl Page for PasswordResetPage {
                 </section>
             }
             .into_markup(),
-            Self::Choose { token, trouble, key } => view! {
+            Self::Choose { token, error, key } => view! {
                 <section class="account-door card">
                     <h1>{say!("account.reset")}</h1>
                     <p class="quiet">{say!("account.reset_choose")}</p>
-                    {trouble_view(trouble)}
+                    {error_view(error)}
                     <form class="account-form" action="/reset/new" method="post">
                         {hidden("key", key)}
                         {hidden("token", token)}
@@ -430,7 +430,7 @@ pub struct ConfirmEmailPage {
     /// The e-mail address of the signed-in account.
     pub email: String,
     /// The error of the last attempt.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// Idempotency key of the form.
     pub key: String,
 }
@@ -444,7 +444,7 @@ impl Page for ConfirmEmailPage {
         view! {
             <section class="account-door card">
                 <h1>{say!("account.prove_title")}</h1>
-                {trouble_view(self.trouble)}
+                {error_view(self.error)}
                 <p><strong>{self.email}</strong></p>
                 <form class="account-form" action="/confirm-email" method="post">
                     {hidden("key", self.key)}

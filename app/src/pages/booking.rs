@@ -7,9 +7,9 @@ use domain::api::BookingView;
 use language::{current, isolated, money, say};
 use leptos::prelude::*;
 
-use super::accounts::{email_field, trouble_view};
+use super::accounts::{email_field, error_view};
 use super::ticket::ShowFacts;
-use crate::booking_status::{BookingStatus, FollowedBooking, WORDS, history, standing, tone};
+use crate::booking_status::{BookingStatus, FollowedBooking, WORDS, static_history, static_status, tone};
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
@@ -110,7 +110,7 @@ pub struct MailedBookingPage {
     /// The buyer's masked address, if that mail has been requested.
     pub is_mailed_to: Option<String>,
     /// The error of the last attempt.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
 impl Page for MailedBookingPage {
@@ -139,12 +139,12 @@ impl Page for MailedBookingPage {
             <div class="booking">
                 {facts(self.booking, self.show)}
                 <section class="booking-status" data-tone=tone(&followed)>
-                    {standing(&followed)}
+                    {static_status(&followed)}
                     {tickets}
-                    {trouble_view(self.trouble)}
+                    {error_view(self.error)}
                     {mailed}
                     {cancel}
-                    {history(&followed)}
+                    {static_history(&followed)}
                 </section>
             </div>
         }
@@ -163,7 +163,7 @@ pub struct CancelByMailPage {
     /// Address of the form, while there is something to cancel.
     pub action: Option<String>,
     /// The error of the last attempt.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
 impl Page for CancelByMailPage {
@@ -183,12 +183,12 @@ impl Page for CancelByMailPage {
                 </form>
             }
             .into_markup(),
-            None => view! { {standing(&followed)}{history(&followed)} }.into_markup(),
+            None => view! { {static_status(&followed)}{static_history(&followed)} }.into_markup(),
         };
         view! {
             <div class="booking">
                 <section class="booking-status" data-tone=tone(&followed)>
-                    {trouble_view(self.trouble)}
+                    {error_view(self.error)}
                     {form}
                 </section>
                 {facts(self.booking, self.show)}
@@ -208,7 +208,7 @@ pub enum FindBookingPage {
         /// The typed address.
         email: String,
         /// The error of the last attempt.
-        trouble: Option<String>,
+        error: Option<String>,
     },
     /// Confirmation, the same whether or not a mail was sent.
     Sent,
@@ -221,11 +221,11 @@ impl Page for FindBookingPage {
 
     fn view(self) -> Markup {
         match self {
-            Self::Ask { reference, email, trouble } => view! {
+            Self::Ask { reference, email, error } => view! {
                 <section class="account-door card">
                     <h1>{say!("mailed.find_title")}</h1>
                     <p class="quiet">{say!("mailed.find_how")}</p>
-                    {trouble_view(trouble)}
+                    {error_view(error)}
                     <form class="account-form" action="/bookings/find" method="post">
                         <div class="field">
                             <label for="reference">{say!("mailed.reference")}</label>

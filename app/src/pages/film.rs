@@ -3,7 +3,7 @@
 use language::{current, say, text_language};
 use leptos::prelude::*;
 
-use super::listing::{ShowGroup, StripChoice, nothing, strip};
+use super::listing::{ShowGroup, StripChoice, empty_list, strip};
 use super::poster::{poster, poster_path};
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, PageLink};
@@ -56,7 +56,7 @@ impl Page for FilmPage {
         let no_city = self.cities.is_empty();
         let times = if self.theatres.is_empty() {
             let advice = if no_city { say!("film.nowhere") } else { say!("film.not_this_day") };
-            nothing(say!("film.not_today"), advice, PageLink::new(say!("film.all_films"), "/search")).into_markup()
+            empty_list(say!("film.not_today"), advice, PageLink::new(say!("film.all_films"), "/search")).into_markup()
         } else {
             self.theatres.into_iter().map(ShowGroup::view).collect_view().into_markup()
         };

@@ -196,12 +196,12 @@ pub fn strip(name: String, choices: Vec<StripChoice>) -> impl IntoView {
 }
 
 /// The empty state of a list: a title, advice and a link.
-pub fn nothing(title: String, advice: String, way_on: PageLink) -> impl IntoView {
+pub fn empty_list(title: String, advice: String, link: PageLink) -> impl IntoView {
     view! {
         <div class="nothing card">
             <h2>{title}</h2>
             <p class="quiet">{advice}</p>
-            <p><a class="button button-quiet" href=way_on.href>{way_on.name}</a></p>
+            <p><a class="button button-quiet" href=link.href>{link.name}</a></p>
         </div>
     }
 }

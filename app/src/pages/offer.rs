@@ -4,7 +4,7 @@ use domain::api::waiting_list::OfferView;
 use language::say;
 use leptos::prelude::*;
 
-use super::accounts::trouble_view;
+use super::accounts::error_view;
 use super::ticket::ShowFacts;
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
@@ -23,7 +23,7 @@ pub struct OfferPage {
     /// Address of the form.
     pub action: String,
     /// The error of the last attempt.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
 impl Page for OfferPage {
@@ -60,7 +60,7 @@ impl Page for OfferPage {
         view! {
             <div class="booking">
                 <section class="booking-status">
-                    {trouble_view(self.trouble)}
+                    {error_view(self.error)}
                     {form}
                 </section>
                 <section class="booking-facts card" aria-label=say!("offer.facts")>{self.show.view()}</section>

@@ -5,7 +5,7 @@ use domain::time::MINUTE_MS;
 use language::say;
 use leptos::prelude::*;
 
-use super::listing::{FilmCard, ShowChip, StripChoice, chips, film_grid, film_times, nothing, strip};
+use super::listing::{FilmCard, ShowChip, StripChoice, chips, empty_list, film_grid, film_times, strip};
 use super::search::SearchForm;
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, PageLink};
@@ -32,7 +32,7 @@ impl Page for HomePage {
     fn view(self) -> Markup {
         let films = if self.films.is_empty() {
             let week = PageLink::new(say!("list.see_week"), "/search");
-            nothing(say!("home.dark_title"), say!("home.dark_advice"), week).into_markup()
+            empty_list(say!("home.dark_title"), say!("home.dark_advice"), week).into_markup()
         } else {
             film_grid(self.films).into_markup()
         };
@@ -116,7 +116,7 @@ impl Page for CityPage {
             .collect_view();
         let films = if self.films.is_empty() {
             let week = PageLink::new(say!("list.see_week"), self.week);
-            nothing(say!("city.over_title"), say!("city.over_advice"), week).into_markup()
+            empty_list(say!("city.over_title"), say!("city.over_advice"), week).into_markup()
         } else {
             film_grid(self.films).into_markup()
         };
@@ -185,7 +185,7 @@ impl Page for TheatreListingPage {
     fn view(self) -> Markup {
         let films = if self.films.is_empty() {
             let next = PageLink::new(say!("theatre.day_after"), self.next_day);
-            nothing(say!("theatre.dark_title"), say!("theatre.dark_advice"), next).into_markup()
+            empty_list(say!("theatre.dark_title"), say!("theatre.dark_advice"), next).into_markup()
         } else {
             self.films.into_iter().map(FilmTimes::view).collect_view().into_markup()
         };

@@ -28,7 +28,7 @@ impl NotFoundPage {
     }
 
     /// For a temporary error of the server.
-    pub fn trouble(language: Language) -> Self {
+    pub fn server_error(language: Language) -> Self {
         Self { title: say!(in language, "lost.trouble_title"), advice: say!(in language, "lost.trouble_advice") }
     }
 }

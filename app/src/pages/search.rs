@@ -3,7 +3,7 @@
 use language::say;
 use leptos::prelude::*;
 
-use super::listing::{ShowGroup, StripChoice, film_times, nothing, strip};
+use super::listing::{ShowGroup, StripChoice, empty_list, film_times, strip};
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{FILTERS, Head, Page, PageLink};
 
@@ -149,11 +149,11 @@ impl Page for SearchPage {
             }
             Some(any_day) => {
                 let any_day = PageLink::new(say!("search.any_day"), any_day);
-                nothing(say!("search.none_title"), say!("film.not_this_day"), any_day).into_markup()
+                empty_list(say!("search.none_title"), say!("film.not_this_day"), any_day).into_markup()
             }
             None => {
                 let again = PageLink::new(say!("search.start_over"), "/search");
-                nothing(say!("search.none_title"), say!("search.none_advice"), again).into_markup()
+                empty_list(say!("search.none_title"), say!("search.none_advice"), again).into_markup()
             }
         };
         view! {

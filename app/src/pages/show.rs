@@ -91,6 +91,10 @@ impl Page for SeatMapPage {
                 {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
                 <div id=SHOW hidden data-show=self.id.to_string() data-film=film data-offer-minutes=self.offer_minutes.to_string()></div>
                 <SeatMap />
+                // In place of the map if its code does not load.
+                <p class="no-script not-started" role="alert">
+                    {say!("map.room_unreachable")}" "<a href="">{say!("map.try_again")}</a>
+                </p>
                 <noscript>
                     <p class="no-script">{say!("show.no_script")}</p>
                 </noscript>

@@ -45,6 +45,8 @@ const TICK_MS: u32 = 250;
 /// Focus target after the focused element was removed: the map's tab stop, else the first seat of the list or the first
 /// section.
 pub(crate) const SEATS: &str = ".room [data-seat][tabindex='0'], .seat-list button, .section-card";
+/// The same in a room without seats.
+pub(crate) const AREAS: &str = ".area";
 
 const SECTION_HEADING: &str = "section-heading";
 
@@ -98,10 +100,20 @@ pub(crate) fn start(session: MapSession) {
     events::every(TICK_MS, move || own_hold::update_countdown(session));
     events::every(SILENCE_CHECK_MS, move || connection::check_silence(session));
     events::on_window("hashchange", move |_| {
+        // Not for a link to another part of the page, such as its content.
+        if !overview::is_of_map(&browser::fragment()) {
+            return;
+        }
         choose_section(session, move || focus_section(session));
         // The link that was followed has left the page, and the focus with it.
         focus_section(session);
     });
+}
+
+/// Moves the focus to the seats, or without seats to the first area.
+pub(crate) fn focus_seats() {
+    // The last one that exists keeps it.
+    [AREAS, SEATS].into_iter().for_each(browser::focus_first);
 }
 
 /// Moves the focus to the heading of the section on screen, once it is drawn. A control that has the focus keeps it, as
@@ -152,7 +164,7 @@ fn choose_section(session: MapSession, loaded: impl FnOnce() + 'static) {
             session.section.set(section);
             connection::subscribe_sections(session);
         });
-    } else {
+    } else if session.section.get_untracked() != section {
         session.section.set(section);
     }
     connection::subscribe_sections(session);

@@ -8,13 +8,12 @@ use language::{Arg, clock, current, listed, say, tenths};
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use super::SEATS;
 use super::appearance::SeatAppearance;
+use super::focus_seats;
 use super::own_seats::cart::Cart;
 use super::own_seats::offers::SeatOffer;
 use super::own_seats::{watched, wishes};
 use super::session::MapSession;
-use crate::browser;
 use crate::browser::calls::Failure;
 
 /// A message to the visitor.
@@ -224,7 +223,7 @@ pub fn places_in_words(count: u32, area: &str) -> String {
 
 /// The notice box. Present without a notice too, so that screen readers announce its changes.
 pub fn notice_view(session: MapSession) -> impl IntoView {
-    // Good news is announced politely, trouble at once.
+    // Good news is announced politely, an error at once.
     let text = move |is_good: bool| {
         session.notice.with(|notice| {
             let said = notice.as_ref().filter(|notice| notice.is_good == is_good);
@@ -242,11 +241,11 @@ pub fn notice_view(session: MapSession) -> impl IntoView {
     let shown = move || session.notice.with(Option::is_some);
     // The buttons disappear with the notice: without a target the focus would fall to the page's top.
     let close = move |_| {
-        browser::focus_first(SEATS);
+        focus_seats();
         session.notice.set(None);
     };
     let ask_again = move |_| {
-        browser::focus_first(SEATS);
+        focus_seats();
         wishes::reclaim_lost_seats(session);
     };
     view! {
@@ -257,14 +256,14 @@ pub fn notice_view(session: MapSession) -> impl IntoView {
             {move || offer().map(|offer| {
                 let words = offer.words.clone();
                 let accept = move |_| {
-                    browser::focus_first(SEATS);
+                    focus_seats();
                     wishes::accept_offer(session, &offer);
                 };
                 view! { <button type="button" class="notice-action" data-testid="accept-offer" on:click=accept>{words}</button> }
             })}
             {move || watchable().map(|seat| {
                 let watch = move |_| {
-                    browser::focus_first(SEATS);
+                    focus_seats();
                     watched::watch_seat(session, seat);
                 };
                 view! { <button type="button" class="notice-action" data-testid="watch-seat" on:click=watch>{say!("map.watch")}</button> }

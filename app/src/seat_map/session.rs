@@ -130,6 +130,8 @@ pub struct MapSession {
     pub(super) tabs: PageCell<Option<SendWrapper<Tabs>>>,
     /// Incremented with every change of the cart, so that an answer to an older request does not overwrite it.
     pub(super) hold_version: PageCell<u64>,
+    /// Number of the last read of the hold. An older one is not retried.
+    pub(super) hold_read: PageCell<u64>,
     /// Set while a payment request is pending. Leaving the page then does not shorten the hold, the wish cannot change,
     /// and only the answer says what became of the hold.
     pub(super) is_payment_pending: PageCell<bool>,

@@ -49,7 +49,7 @@ pub fn SeatMap() -> impl IntoView {
         }
     });
     view! {
-        <div class="seat-map show-map" data-testid="seat-map" node_ref=place inner_html=waiting()></div>
+        <div class="seat-map show-map" data-testid="seat-map" node_ref=place inner_html=skeleton_html()></div>
     }
 }
 
@@ -69,8 +69,8 @@ fn load_deferred_style(session: MapSession) {
 /// Style of the deferred parts. `site-builder/src/files.rs` lists its files.
 pub const LATER_STYLE: &str = "/style/map-later.css";
 
-/// The markup that the server writes.
-fn waiting() -> String {
+/// The skeleton that the server renders.
+fn skeleton_html() -> String {
     let label = escaped(&say!("map.label"));
     let room = skeleton_markup();
     format!(

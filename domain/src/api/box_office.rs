@@ -222,6 +222,10 @@ pub struct RefundRequest {
     /// Seats to refund; absent: all of the booking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats: Option<Vec<SeatIndex>>,
+    /// Labels of the seats as the caller saw them, in the order of `seats`: a show that moved to another room has other
+    /// seats under these numbers, and the request is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
     /// The reason.
     pub reason: String,
     /// The manager who authorises it.

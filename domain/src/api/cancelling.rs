@@ -37,6 +37,10 @@ pub struct CancelRequest {
     /// Seats to cancel, each once; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats: Option<Vec<SeatIndex>>,
+    /// Labels of the seats as the caller saw them, in the order of `seats`: a show that moved to another room has other
+    /// seats under these numbers, and the request is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
 }
 
 /// A refund, sent or pending.

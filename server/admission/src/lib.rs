@@ -12,10 +12,10 @@
 //!
 //! It may use the crates above it (`seats` to `platform`) and `domain`, never `selling` or below. It takes no seats.
 //!
-//! To add a limit on a kind of act: a variant of `Counts` in `fairness/limits.rs`, and of `HoldLimit` in
-//! `platform::telemetry`. To add a kind of flag: `domain::fairness::UnusualKind`, and a counter in `fairness/watch.rs`. To add
-//! a step of the waiting room: a script in `waiting_room/lua`, its function in `waiting_room/store.rs`. To add a
-//! setting: `settings.rs`.
+//! To add a limit on a kind of act: a variant of `LimitedAct` in `fairness/limits.rs`, and of `HoldLimit` in
+//! `platform::telemetry`. To add a kind of flag: `domain::fairness::UnusualKind`, a counter in `fairness/watch.rs`, and a
+//! migration for the CHECK of `unusual_flags.kind`. To add a step of the waiting room: a script in `waiting_room/lua`, its
+//! function in `waiting_room/store.rs`. To add a setting: `settings.rs`.
 
 pub mod fairness;
 pub mod puzzles;

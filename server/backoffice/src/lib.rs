@@ -12,8 +12,8 @@
 //! Dependencies: this crate may use every server crate except the binary `rowlock`, which alone depends on it. It
 //! changes bookings and payments through `selling::bookings`, and seat maps through the lock store of `seats`. The
 //! exception is [`relocation`], whose SQL renumbers the seats, tickets and claims of a moved show. [`organiser`] and
-//! the demo loader alone write theatres, screens, layouts, films and shows. Each action of staff is recorded with
-//! `identity::audit`.
+//! the demo loader alone insert theatres, screens, layouts, films and shows; docs/tables.md lists who updates a show. Each
+//! action of staff is recorded with `identity::audit`.
 //!
 //! To add an endpoint: write the handler in the module's `endpoints`, which takes a `StaffRequest` or a `StaffMutation` of
 //! its roles (`staff_request`), the rule in the file of its subject, and the query beside the rule or in the module's `sql`;

@@ -25,30 +25,30 @@ use crate::{Listings, Regions, Standby, is_slug, sql};
 use http::{ApiResult, Problem};
 use platform::clock;
 
-/// Days in the strip, today included.
+/// Number of days in the date strip, today included.
 pub const DAYS_AHEAD: u64 = 7;
 
-/// Published shows kept in memory; the ones being sold, by far.
+/// Maximum number of cached shows: far more than are on sale.
 const SHOWS_KEPT: u64 = 10_000;
 /// Lifetime of a cached show.
 const SHOW_LIFE: Duration = Duration::from_secs(300);
-/// Seats of all rooms kept in memory, together.
+/// Maximum number of seats of all cached rooms.
 const LAYOUT_SEATS_KEPT: u64 = 1_000_000;
-/// Bytes of rendered plans kept in memory, together.
+/// Maximum size of all cached plans, bytes.
 const PLAN_BYTES_KEPT: u64 = 64 * 1024 * 1024;
 
 /// A part of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PlanPart {
-    /// All of it, or its overview when it is large: a JSON [`PlanView`].
+    /// The whole room, or the overview of a large one: a JSON [`PlanView`].
     Room,
-    /// One section: likewise.
+    /// One section: a JSON [`PlanView`].
     Section(u32),
     /// The coordinates of all seats, as bytes: [`domain::wire::encode_dots`].
     Dots,
 }
 
-/// A part of a room as it is sent, with the name of its contents.
+/// A rendered part of a room, with its entity tag.
 #[derive(Debug)]
 pub struct PlanDocument {
     /// The body.
@@ -95,13 +95,13 @@ impl Catalogue {
         }
     }
 
-    /// The same, with its lists read from a standby.
+    /// This catalogue with its lists read from a standby.
     #[must_use]
     pub fn with_standby(self, standby: Standby) -> Self {
         Self { listings: Listings::new(self.pool.clone(), Some(Arc::new(standby))), ..self }
     }
 
-    /// The same, of a region among others: shows of theatres that are of another do not exist here.
+    /// This catalogue limited to one region: it has no shows of theatres of other regions.
     #[must_use]
     pub fn of_region(self, regions: Regions) -> Self {
         Self { regions: Some(Arc::new(regions)), ..self }
@@ -120,7 +120,7 @@ impl Catalogue {
         Ok(region.and_then(|region| regions.address_of_other(&region)))
     }
 
-    /// The public lists, which may be a few seconds old. Nothing may be decided by them.
+    /// The public lists, which may be a few seconds old: do not base decisions on them.
     #[must_use]
     pub const fn listings(&self) -> &Listings {
         &self.listings
@@ -168,7 +168,7 @@ impl Catalogue {
     /// # Errors
     /// 404 when there is no public show of that id.
     pub async fn find_public_show(&self, id: Uuid) -> ApiResult<Arc<Show>> {
-        public(self.find_show(id).await?)
+        require_public(self.find_show(id).await?)
     }
 
     /// The show of that id, or that of the running rehearsal of that id. A rehearsal has no row in `shows`: no list,
@@ -195,7 +195,7 @@ impl Catalogue {
     /// # Errors
     /// As [`Self::find_public_show`].
     pub async fn find_public_show_or_rehearsal(&self, id: Uuid) -> ApiResult<Arc<Show>> {
-        public(self.find_show_or_rehearsal(id).await?)
+        require_public(self.find_show_or_rehearsal(id).await?)
     }
 
     async fn rehearsal(&self, id: Uuid) -> sqlx::Result<Option<Arc<Show>>> {
@@ -218,7 +218,7 @@ impl Catalogue {
         self.rehearsals.invalidate(&id).await;
     }
 
-    /// A show was cancelled: all holders of its `Arc` see that.
+    /// Marks a cached show as called off, for all holders of its `Arc`.
     pub async fn call_off(&self, id: Uuid) {
         if let Some(Some(show)) = self.shows.get(&id).await {
             show.call_off();
@@ -272,6 +272,12 @@ impl Catalogue {
     /// # Errors
     /// None of the database; the type is that of shared loads.
     pub async fn plan_document(&self, show: &Arc<Show>, part: PlanPart) -> sqlx::Result<Option<Arc<PlanDocument>>> {
+        if let PlanPart::Section(section) = part
+            && show.layout.sections().nth(section as usize).is_none()
+        {
+            // Not cached: callers choose the number, so absent sections could fill the memory.
+            return Ok(None);
+        }
         load_once(&self.plans, (show.id, part), || async {
             let section = match part {
                 PlanPart::Dots => {
@@ -307,7 +313,8 @@ impl Catalogue {
     }
 }
 
-fn public(show: Arc<Show>) -> ApiResult<Arc<Show>> {
+/// Refuses a show that is not public.
+fn require_public(show: Arc<Show>) -> ApiResult<Arc<Show>> {
     if show.sales == Sales::Planned { Err(Problem::not_found("show")) } else { Ok(show) }
 }
 
@@ -327,7 +334,7 @@ pub fn clock_in(zone: &str, at: Timestamp) -> sqlx::Result<String> {
     Ok(local_start(clock::to_utc(at), zone)?.format("%H:%M").to_string())
 }
 
-/// The days of the strip, from `today`.
+/// The days of the date strip, from `today`.
 pub fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
     (0..DAYS_AHEAD).filter_map(move |ahead| today.checked_add_days(Days::new(ahead)))
 }
@@ -342,18 +349,40 @@ where
     if let Some(known) = cache.get(&key).await {
         return Ok(known);
     }
-    // Boxed: every caller's future would carry the room for loading, kilobytes of it, and nearly always it is cached.
+    // Boxed: most values are cached, and loading would add kilobytes to the future of every caller.
     let loaded = Box::pin(cache.try_get_with(key, load())).await;
-    loaded.map_err(|shared| Arc::try_unwrap(shared).unwrap_or_else(|shared| again(&shared)))
+    loaded.map_err(|shared| Arc::try_unwrap(shared).unwrap_or_else(|shared| copy_error(&shared)))
 }
 
-/// A failure that several are waiting for, for each of them: it keeps its kind, on which the answer
-/// depends (`503` or `500`).
-fn again(shared: &sqlx::Error) -> sqlx::Error {
+/// Copies an error for each of several waiting callers. It keeps its kind, which decides between 503 and 500.
+fn copy_error(shared: &sqlx::Error) -> sqlx::Error {
     match shared {
         sqlx::Error::PoolTimedOut => sqlx::Error::PoolTimedOut,
         sqlx::Error::PoolClosed => sqlx::Error::PoolClosed,
         sqlx::Error::Io(cause) => sqlx::Error::Io(std::io::Error::new(cause.kind(), cause.to_string())),
         other => sqlx::Error::Protocol(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+    use super::*;
+
+    const ROOM: &str = r#"{"sketch": 1, "name": "Club", "categories": [{"name": "gold"}],
+        "zones": [{"category": "gold", "rows": [{"rows": "A", "seats": "1-4"}]}]}"#;
+
+    #[tokio::test]
+    async fn only_sections_of_the_room_are_cached() {
+        let nowhere = PgConnectOptions::new().host("127.0.0.1").port(1);
+        let catalogue = Catalogue::new(PgPoolOptions::new().connect_lazy_with(nowhere));
+        let show = Arc::new(Show::in_room(Layout::from_json(ROOM).expect("a room")));
+        for (section, exists) in [(0, true), (1, false), (u32::MAX, false)] {
+            let part = PlanPart::Section(section);
+            let document = catalogue.plan_document(&show, part).await.expect("no database is asked");
+            assert_eq!(document.is_some(), exists, "{section}");
+            assert_eq!(catalogue.plans.contains_key(&(show.id, part)), exists, "{section}");
+        }
     }
 }

@@ -54,9 +54,9 @@ pub struct Show {
     pub city: String,
     /// IANA name of the theatre's zone.
     pub time_zone: String,
-    /// When it starts.
+    /// Start of the show.
     pub starts_at: Timestamp,
-    /// When it starts, for people there: `Sat 21 Nov, 20:15`.
+    /// Start on the theatre's clocks, for people: `Sat 21 Nov, 20:15`.
     pub starts_local: String,
     /// Language spoken.
     pub language: String,
@@ -64,7 +64,7 @@ pub struct Show {
     pub format: String,
     /// Currency of all its prices.
     pub currency: Currency,
-    /// Names its room.
+    /// Id of its room.
     pub layout_id: Uuid,
     /// Its room; shared by all shows in that room.
     pub layout: Arc<Layout>,
@@ -82,7 +82,7 @@ pub struct Show {
     pub hold_life_ms: i64,
     /// True for an on-sale rush: the settings of a flash sale.
     pub flash_sale: bool,
-    /// Seats one person may have.
+    /// Maximum number of seats per person.
     pub per_person: usize,
     /// True if guests must verify their address by a code before checkout.
     pub email_code: bool,
@@ -90,13 +90,13 @@ pub struct Show {
     pub per_instrument: Option<usize>,
     /// State of its sales.
     pub sales: Sales,
-    /// Not before this.
+    /// Start of its sales, if it is set.
     pub sales_from: Option<Timestamp>,
-    /// Its seats are `0..seat_count`.
+    /// Number of its seats; their indices are `0..seat_count`.
     pub seat_count: u32,
     /// True for the show of a rehearsal: only simulated visitors hold its seats, and it has no row in `shows`.
     pub is_rehearsal: bool,
-    /// Set when it is called off, also while others are holding on to this.
+    /// Set when the show is called off, so that all holders of its `Arc` see that.
     called_off: AtomicBool,
 }
 
@@ -107,7 +107,7 @@ impl Show {
         with_city(&self.address, &self.city)
     }
 
-    /// Puts a row and its room together. Names the column that cannot be: an unknown currency or zone, a category
+    /// A show from its row and its room. The error names an invalid column: an unknown currency or zone, or a category
     /// without a price.
     pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> sqlx::Result<Self> {
         let currency = Currency::parse(&row.currency).ok_or_else(|| wrong_row("shows", "currency", &row.id))?;
@@ -317,7 +317,7 @@ pub(super) fn lowest_price(prices: impl Iterator<Item = (SeatKind, Money)>) -> O
     for_all.map(|(_, price)| price).min_by_key(|price| price.minor)
 }
 
-/// A row of `area_stock`, but for what is sold of it.
+/// A row of `area_stock` without the number of sold places.
 #[derive(Debug, Deserialize)]
 struct StockRow {
     area: AreaIndex,
@@ -327,7 +327,7 @@ struct StockRow {
 }
 
 impl StockRow {
-    /// With its price; `None` when the show has none for its category.
+    /// The area with its price; `None` when the show has no price for its category.
     fn priced(self, prices: &PriceList, categories: &[CategoryView]) -> Option<AreaView> {
         let price = prices.price(&self.category)?;
         let known = categories.iter().find(|category| category.name == self.category);
@@ -388,18 +388,59 @@ impl ShowRow {
     }
 }
 
+#[cfg(test)]
+impl Show {
+    /// A show in this room, with one price for all seats.
+    pub(super) fn in_room(layout: Layout) -> Self {
+        let prices = layout.categories().iter().map(|category| (category.name.clone(), 1_000)).collect();
+        let row = ShowRow {
+            id: Uuid::nil(),
+            layout_id: Uuid::nil(),
+            starts_at: DateTime::UNIX_EPOCH,
+            language: String::new(),
+            format: String::new(),
+            currency: "EUR".to_owned(),
+            prices: Json(prices),
+            blocked: Vec::new(),
+            areas: Json(Vec::new()),
+            hold_ms: HOLD_EXTENSION_MS,
+            flash_sale: false,
+            per_person: None,
+            email_code: false,
+            per_instrument: None,
+            sales: Sales::Open.as_str().to_owned(),
+            sales_from: None,
+            called_off: false,
+            is_rehearsal: false,
+            film_id: String::new(),
+            film_title: String::new(),
+            hue: 0,
+            running_minutes: 90,
+            rating: String::new(),
+            screen: String::new(),
+            theatre_id: String::new(),
+            theatre: String::new(),
+            address: String::new(),
+            city_id: String::new(),
+            city: String::new(),
+            time_zone: "Europe/Berlin".to_owned(),
+        };
+        Self::new(row, Arc::new(layout)).expect("a valid row")
+    }
+}
+
 /// An instant on the clocks of a zone.
 pub(super) fn local_start(at: DateTime<Utc>, zone: &str) -> sqlx::Result<DateTime<Tz>> {
     let zone: Tz = zone.parse().map_err(|_| wrong_row("cities", "time_zone", &zone))?;
     Ok(at.with_timezone(&zone))
 }
 
-/// A row that cannot be, by table, column and key.
+/// The error of an invalid row: its table, column and key.
 pub(super) fn wrong_row(table: &str, column: &str, key: &dyn std::fmt::Display) -> sqlx::Error {
     sqlx::Error::Decode(format!("{table}.{column} of {key} holds what it never may").into())
 }
 
-/// Fewest digits of a postcode; house numbers have fewer, nearly always.
+/// Minimum number of digits of a postcode; nearly all house numbers have fewer.
 const POSTCODE_DIGITS: usize = 4;
 
 /// The address with the city, once. After a postcode the address has the city in the local language, which may differ from

@@ -24,16 +24,16 @@ pub use self::marks::{
     DatabaseIdentity, LAG_LIMIT, PrimaryPosition, StandbyPosition, primary_position, standby_position,
 };
 
-/// Connections to it at most; with an answer in five milliseconds they carry 1,600 reads a second.
+/// Maximum number of connections to the standby; at five milliseconds per read they serve 1,600 reads a second.
 pub const CONNECTIONS: u32 = 8;
-/// Deadline of its answer, waiting for a connection included; then the primary is read.
+/// Deadline of a read, waiting for a connection included; after it the primary is read.
 pub const ANSWER_DEADLINE: Duration = Duration::from_millis(500);
 /// Deadline of the query for the primary's position.
 const MARK_DEADLINE: Duration = Duration::from_secs(1);
-/// Interval of the comparison: with both deadlines, more than once within [`LAG_LIMIT`].
+/// Interval of the comparison: with both deadlines it runs more than once within [`LAG_LIMIT`].
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 /// SQLSTATE of a query that conflicted with replay: a healthy standby returns it too.
-const GAVE_WAY: &str = "40001";
+const RECOVERY_CONFLICT: &str = "40001";
 
 /// Limits of the breaker. At most this many requests wait for the deadline before it opens.
 static BREAKER: BreakerLimits = BreakerLimits {
@@ -44,38 +44,38 @@ static BREAKER: BreakerLimits = BreakerLimits {
     probe_timeout: Duration::from_secs(5),
 };
 
-/// A standby and what is known of it.
+/// A standby, its breaker and its replication state.
 pub struct Standby {
     pool: PgPool,
-    /// A connection to the primary for marks alone: in a rush those of the pool are busy, and without marks every read
-    /// would join that rush.
+    /// A separate connection to the primary for marks: in a rush the pool is busy, and without marks all reads would go to
+    /// the primary too.
     primary: PgPool,
     breaker: Mutex<Breaker>,
-    /// As of the last time they were compared; nothing before the first.
+    /// The result of the last comparison; `None` before the first.
     state: Mutex<Option<StandbyState>>,
 }
 
 impl Standby {
-    /// One that `pool` leads to, of the primary that `primary` leads to. Neither needs to answer yet.
+    /// A standby with connections `pool`, and `primary` to its primary. Neither needs to answer yet.
     #[must_use]
     pub fn new(pool: PgPool, primary: PgPool) -> Self {
         let (breaker, state) = (Mutex::new(Breaker::new(&BREAKER)), Mutex::new(None));
         Self { pool, primary, breaker, state }
     }
 
-    /// Reads from the standby. The reason why the primary is read instead.
+    /// Reads from the standby; the error is the reason why the primary must be read instead.
     pub(super) async fn read<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<T, CatalogueRead>
     where
         F: Future<Output = sqlx::Result<T>>,
     {
-        self.may_be_read(Instant::now())?;
+        self.check_readable(Instant::now())?;
         match timeout(ANSWER_DEADLINE, ask(self.pool.clone())).await {
             Ok(Ok(found)) => {
                 self.breaker().succeeded();
                 Ok(found)
             }
             Ok(Err(cause)) => {
-                if is_unwell(&cause) {
+                if is_breaker_failure(&cause) {
                     self.failed(Pass::Ordinary, &cause);
                 }
                 Err(CatalogueRead::Failed)
@@ -87,8 +87,9 @@ impl Standby {
         }
     }
 
-    fn may_be_read(&self, now: Instant) -> Result<(), CatalogueRead> {
-        // Whether it is back is found out by comparing: a visitor's read is no probe.
+    /// Refuses reads while the breaker is open, or unless the lag is known to be small.
+    fn check_readable(&self, now: Instant) -> Result<(), CatalogueRead> {
+        // The comparison is the probe; a visitor's read never is.
         if self.breaker().is_open() {
             return Err(CatalogueRead::CircuitOpen);
         }
@@ -99,11 +100,12 @@ impl Standby {
         }
     }
 
+    /// Sets a mark, and compares the position of the standby with the marks.
     async fn compare(&self, marks: &mut Marks) {
         let asked = Instant::now();
         match timeout(MARK_DEADLINE, primary_position(&self.primary)).await {
             Ok(Ok(written)) => marks.set(asked, &written),
-            // Without marks the standby is soon too old, and that is logged.
+            // Without new marks the standby soon counts as behind, which is logged.
             Ok(Err(cause)) => tracing::debug!(%cause, "read the primary's log position failed"),
             Err(late) => tracing::debug!(%late, "read the primary's log position timed out"),
         }
@@ -112,7 +114,7 @@ impl Standby {
         match timeout(ANSWER_DEADLINE, standby_position(&self.pool)).await {
             Ok(Ok(replayed)) => {
                 self.breaker().succeeded();
-                self.stands(marks.state(&replayed, Instant::now()));
+                self.set_state(marks.state(&replayed, Instant::now()));
             }
             Ok(Err(cause)) => self.failed(pass, &cause),
             Err(late) => self.failed(pass, &late),
@@ -120,7 +122,7 @@ impl Standby {
     }
 
     /// Stores the state, and logs a change.
-    fn stands(&self, now: StandbyState) {
+    fn set_state(&self, now: StandbyState) {
         let before = self.state().replace(now);
         if before.is_some_and(|before| discriminant(&before) == discriminant(&now)) {
             return;
@@ -153,16 +155,16 @@ impl Standby {
     }
 }
 
-/// True if a failure is one of the standby: an invalid row is the same on the primary.
-fn is_unwell(cause: &sqlx::Error) -> bool {
+/// True if the error counts as a failure for the breaker. An invalid row does not: the primary has it too.
+fn is_breaker_failure(cause: &sqlx::Error) -> bool {
     match cause {
-        sqlx::Error::Database(error) => error.code().as_deref() != Some(GAVE_WAY),
+        sqlx::Error::Database(error) => error.code().as_deref() != Some(RECOVERY_CONFLICT),
         sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => false,
         _ => true,
     }
 }
 
-/// Compares the standby, if there is one, with its primary until the server stops.
+/// Compares the standby, if one is configured, with its primary until the server stops.
 pub async fn compare_forever(state: CatalogueState) {
     let Some(standby) = state.catalogue.listings().standby() else { return };
     let mut marks = Marks::default();

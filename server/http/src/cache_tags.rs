@@ -4,49 +4,49 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-/// Of everything that shows more than a few things. Every purge is one of it.
+/// The tag of answers that depend on many things. Every change purges it.
 const LISTS: &str = "lists";
-/// Tags of one answer at most…
+/// Maximum number of tags of an answer…
 const MAX_TAGS: usize = 32;
-/// …and bytes of them: proxies have little room for headers. What shows more is one of [`LISTS`].
+/// …and their maximum size, bytes: proxies limit headers. An answer with more has the tag [`LISTS`] alone.
 const MAX_BYTES: usize = 1_000;
 
-/// The tags of an answer: lower-case letters, digits and dashes, so that no CDN reads two for one.
+/// The tags of an answer: lower-case letters, digits and dashes, which every CDN reads alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheTags(BTreeSet<String>);
 
 impl CacheTags {
-    /// Of what shows a little of everything: the front page, a search.
+    /// The tag of an answer that depends on many things: the front page, a search.
     #[must_use]
     pub fn lists() -> Self {
         Self::default().with(LISTS.to_owned())
     }
 
-    /// It shows this show.
+    /// Adds the tag of a show.
     #[must_use]
     pub fn show(self, id: Uuid) -> Self {
         self.with(format!("show-{id}"))
     }
 
-    /// It shows this theatre.
+    /// Adds the tag of a theatre.
     #[must_use]
     pub fn theatre(self, id: &str) -> Self {
         self.with(format!("theatre-{id}"))
     }
 
-    /// It shows this film.
+    /// Adds the tag of a film.
     #[must_use]
     pub fn film(self, id: &str) -> Self {
         self.with(format!("film-{id}"))
     }
 
-    /// It shows what is on in this city.
+    /// Adds the tag of a city and its programme.
     #[must_use]
     pub fn city(self, id: &str) -> Self {
         self.with(format!("city-{id}"))
     }
 
-    /// It lists shows of these theatres and films (`(theatre, film)`), which a change of any of them names as well.
+    /// Adds the tags of listed shows, given as `(theatre, film)`: a change of a show purges both.
     #[must_use]
     pub fn listing<'a>(self, shows: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         shows.into_iter().fold(self, |tags, (theatre, film)| tags.theatre(theatre).film(film))
@@ -57,7 +57,7 @@ impl CacheTags {
         self
     }
 
-    /// The tags in alphabetical order, or the one tag of an answer that depends on too many things.
+    /// The tags in alphabetical order, or `lists` alone if there are too many.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let bytes: usize = self.0.iter().map(|tag| tag.len() + 1).sum();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_tags_of_few_things_and_a_list_tag_for_many() {
+    fn more_tags_than_the_limit_become_the_lists_tag() {
         let id = Uuid::nil();
         let few = CacheTags::default().theatre("aurora").show(id).film("tide").film("tide");
         assert_eq!(few.names(), ["film-tide", &format!("show-{id}"), "theatre-aurora"]);
@@ -80,12 +80,12 @@ mod tests {
         let long =
             (0..20).fold(CacheTags::default(), |tags, number| tags.film(&format!("{number}-{}", "a".repeat(60))));
         assert_eq!(long.names(), [LISTS]);
-        assert_eq!(CacheTags::lists().city("lisbon").names(), [LISTS], "every purge is one of it");
+        assert_eq!(CacheTags::lists().city("lisbon").names(), [LISTS], "every change purges it");
         assert!(CacheTags::default().names().is_empty());
     }
 
     #[test]
-    fn the_database_writes_tags_as_pages_carry_them() {
+    fn the_database_writes_the_tags_of_pages() {
         let migration = include_str!("../../../migrations/0003_catalogue.sql");
         for tag in ["'lists'", "'show-' ||", "'film-' ||", "'theatre-' ||", "'city-' ||"] {
             assert!(migration.contains(tag), "{tag}");

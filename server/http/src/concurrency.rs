@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Slots in use, by caller. A caller without any takes no memory.
+/// Counts the slots in use per caller. A caller without a slot takes no memory.
 #[derive(Clone, Debug, Default)]
 pub struct Concurrency(Arc<Mutex<HashMap<String, usize>>>);
 
@@ -16,12 +16,12 @@ pub struct ConcurrencySlot {
 }
 
 impl Concurrency {
-    /// One more slot; `None` when so many are in use.
+    /// Takes a slot of `whose`; `None` when `max_slots` are in use.
     #[must_use]
-    pub fn take(&self, whose: &str, most: usize) -> Option<ConcurrencySlot> {
+    pub fn take(&self, whose: &str, max_slots: usize) -> Option<ConcurrencySlot> {
         let mut counts = self.lock();
         let count = counts.get(whose).copied().unwrap_or_default();
-        if count >= most {
+        if count >= max_slots {
             return None;
         }
         counts.insert(whose.to_owned(), count + 1);
@@ -29,7 +29,7 @@ impl Concurrency {
         Some(ConcurrencySlot { counts: self.clone(), whose: whose.to_owned() })
     }
 
-    /// Callers that have a slot.
+    /// Number of callers that have a slot.
     #[must_use]
     pub fn callers(&self) -> usize {
         self.lock().len()

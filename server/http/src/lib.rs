@@ -11,8 +11,8 @@
 //!
 //! The crate may use `platform`, `domain` and `language`; it knows no show and no booking.
 //!
-//! Invariants: the row in Postgres decides about a key, and an answer is stored in the transaction of its effect; every error
-//! is a [`Problem`]; every route has a caching class.
+//! Invariants: the row in Postgres decides about a key, and an answer is stored in the transaction of its effect (keys of
+//! holds are in the lock store of `seats`); every error is a [`Problem`]; every route has a caching class.
 //!
 //! To add a problem code: a row in `problem/codes.rs`. A cacheable route: a row in [`caching`]. An extractor: `extract.rs`.
 //! A refusal that many endpoints document: [`shared_refusals`].

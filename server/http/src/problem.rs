@@ -19,7 +19,7 @@ pub use codes::Code;
 
 /// Default `Retry-After` of temporary failures, seconds.
 const RETRY_AFTER_S: u64 = 2;
-/// Room for a problem that names a seat or two. In a rush most answers are refusals, so none grows by halves.
+/// Initial capacity of a body, bytes: enough for a problem with two seats, so that refusals in a rush do not reallocate.
 const USUAL_BYTES: usize = 512;
 /// Maximum `Retry-After`, seconds.
 const MAX_RETRY_AFTER_S: u64 = 60;
@@ -31,11 +31,11 @@ pub struct Problem {
     detail: String,
     seats: Vec<SeatProblem>,
     areas: Vec<AreaProblem>,
-    /// Boxed, for hardly any has some.
+    /// Boxed, because few problems have it.
     more: Option<Box<ProblemExtension>>,
     hold: Option<Uuid>,
     retry_after_s: u64,
-    /// Boxed, for hardly any has one.
+    /// Boxed, because few problems have it.
     headers: Option<Box<ProblemHeader>>,
     is_serialization_conflict: bool,
 }
@@ -73,7 +73,7 @@ impl From<Allowance> for Limit {
 /// A limit that was reached, for the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Its name.
+    /// Name of the limit.
     pub name: &'static str,
     /// Burst of the limit.
     pub burst: u32,
@@ -101,14 +101,14 @@ impl Problem {
         }
     }
 
-    /// Says one more sentence.
+    /// Appends a sentence to the detail.
     #[must_use]
     pub fn with_sentence(mut self, sentence: &str) -> Self {
         self.detail = format!("{} {sentence}", self.detail);
         self
     }
 
-    /// Names the seats meant.
+    /// Adds the seats that the problem is about.
     #[must_use]
     pub fn with_seats(mut self, seats: Vec<SeatProblem>) -> Self {
         self.seats = seats;
@@ -124,7 +124,7 @@ impl Problem {
         self
     }
 
-    /// Names the areas meant.
+    /// Adds the areas that the problem is about.
     #[must_use]
     pub fn with_areas(mut self, areas: Vec<AreaProblem>) -> Self {
         self.areas = areas;
@@ -138,35 +138,35 @@ impl Problem {
         self
     }
 
-    /// Says what is to be solved first.
+    /// Adds the puzzle that must be solved first.
     #[must_use]
     pub fn with_puzzle(mut self, puzzle: PuzzleView) -> Self {
         self.more = Some(Box::new(ProblemExtension::Puzzle(puzzle)));
         self
     }
 
-    /// Names the caller's own hold.
+    /// Adds the caller's own hold.
     #[must_use]
     pub fn with_hold(mut self, hold: Uuid) -> Self {
         self.hold = Some(hold);
         self
     }
 
-    /// Says when it is worth trying again, in whole seconds, at least one.
+    /// Sets `Retry-After`: the pause in whole seconds, at least one.
     #[must_use]
     pub fn with_retry_after(mut self, pause: Duration) -> Self {
         self.retry_after_s = pause.as_millis().div_ceil(1_000).clamp(1, u128::from(MAX_RETRY_AFTER_S)) as u64;
         self
     }
 
-    /// Names the limit that was reached.
+    /// Adds the limit that was reached.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
         self.headers = Some(Box::new(ProblemHeader::Limit(limit)));
         self
     }
 
-    /// "There is nothing here", the same for what is another's.
+    /// A 404 problem, the same for a missing object and for one of another owner.
     #[must_use]
     pub fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("There is no such {what}, or it is not yours."))
@@ -201,7 +201,7 @@ impl Problem {
         self.is_serialization_conflict
     }
 
-    /// Its code.
+    /// The code.
     #[must_use]
     pub const fn code(&self) -> Code {
         self.code
@@ -210,11 +210,11 @@ impl Problem {
     /// Status and body of the response.
     #[must_use]
     pub fn to_json(&self) -> (StatusCode, Vec<u8>) {
-        // A shape that is strings and numbers can be serialised.
+        // Strings and numbers can always be serialised.
         (self.code.describe().0, serde_json::to_vec(&self.clone().into_view()).unwrap_or_default())
     }
 
-    /// The problem's data, for pages that word it themselves.
+    /// The data of the problem, for pages with texts of their own.
     #[must_use]
     pub fn view(&self) -> ProblemView {
         self.clone().into_view()
@@ -246,27 +246,27 @@ impl Problem {
 impl From<sqlx::Error> for Problem {
     fn from(cause: sqlx::Error) -> Self {
         match cause {
-            // Out of connections or cut off: the database's trouble, and passing.
+            // No free connection, or the connection was lost: temporary.
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
                 tracing::warn!(%cause, "database unavailable");
                 Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
             }
-            sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {
+            sqlx::Error::Database(error) if is_temporary(error.code().as_deref()) => {
                 tracing::warn!(cause = %error, "transaction rolled back by a conflict; the caller may retry");
                 let is_serialization_conflict = matches!(error.code().as_deref(), Some("40001" | "40P01"));
                 let detail = "Please try again in a moment; nothing was lost.";
                 Self { is_serialization_conflict, ..Self::new(Code::DatabaseUnavailable, detail) }
             }
-            // The last word on a show that this server did not know was called off.
+            // A trigger refuses a show that was called off, if this server does not know that yet.
             sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {
                 Self::new(Code::SalesClosed, "This show will not take place. Nothing was charged.")
             }
-            // The same for a show that is or was moved to another screen: seats are renamed, so nothing is paid for.
+            // The same for a show that is being or was moved to another screen: its seats are renamed.
             sqlx::Error::Database(error) if error.code().as_deref() == Some("RL002") => {
                 let detail = "This show moves to another screen. Nothing was charged: please choose again in a moment.";
                 Self::new(Code::SalesClosed, detail)
             }
-            // The database has found a bug: a total is not the sum of its lines.
+            // A bug that a constraint detected: the total is not the sum of the lines.
             sqlx::Error::Database(error) if error.constraint() == Some(TOTAL_IS_OF_LINES) => {
                 tracing::error!(cause = %error, "booking refused by the database: its total is not the sum of its lines");
                 let detail =
@@ -281,9 +281,9 @@ impl From<sqlx::Error> for Problem {
 /// The name under which `migrations/0006_selling.sql` refuses a total that is not the sum of a booking's lines.
 const TOTAL_IS_OF_LINES: &str = "booking_total_is_of_lines";
 
-/// Serialisation failure, deadlock, lock time-out, cancelled, shut down, starting, too many connections
-/// (PostgreSQL manual, appendix A).
-fn is_passing(code: Option<&str>) -> bool {
+/// True for temporary errors: serialisation failure, deadlock, lock timeout, query cancelled, server shutting down or
+/// starting, too many connections (PostgreSQL manual, appendix A).
+fn is_temporary(code: Option<&str>) -> bool {
     matches!(code, Some("40001" | "40P01" | "55P03" | "57014" | "57P01" | "57P02" | "57P03" | "53300"))
 }
 

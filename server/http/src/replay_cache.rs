@@ -1,4 +1,4 @@
-//! The replay cache: answers a retry whose answer this process has before any other layer runs, without asking a store. After
+//! The replay cache: replays an answer that this process has, before any other layer runs and without calling a store. After
 //! an outage thousands of clients retry at once; a retry must not cost as much as the first request.
 //!
 //! It replays only to the same bytes from the same visitor under the same key ([`Fingerprint`]), with the headers of the
@@ -24,7 +24,7 @@ use crate::idempotency::{Answer, Fingerprint, metrics, read_key};
 use crate::site::is_own_origin;
 use crate::{Code, HttpState, Problem, visitor};
 
-/// Deadline of a body that is read here.
+/// Deadline of reading a body.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);
 /// Prefix of the routes with keys.
 const API: &str = "/api/v1/";
@@ -37,7 +37,7 @@ pub struct ReplayCache<S>(Arc<ReplayCacheParts<S>>);
 struct ReplayCacheParts<S> {
     state: HttpState,
     full_stack: S,
-    /// Longer bodies are passed on unread.
+    /// Maximum body length; requests with longer bodies are forwarded unread.
     max_body: usize,
 }
 
@@ -68,7 +68,7 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         match self.0.length_if_candidate(&request) {
-            Some(length) => Box::pin(Arc::clone(&self.0).look(request, length)),
+            Some(length) => Box::pin(Arc::clone(&self.0).replay_or_forward(request, length)),
             None => Box::pin(self.0.full_stack.clone().oneshot(request)),
         }
     }
@@ -78,8 +78,8 @@ impl<S> ReplayCacheParts<S>
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
-    /// The length of its body, if this may be a repeat: with a key, from a known visitor, from no other site,
-    /// and with no wish how to be answered.
+    /// The body length of a request that may be a retry: with a key, from a known visitor, not from another site, and
+    /// without a `Prefer` header.
     fn length_if_candidate(&self, request: &Request) -> Option<usize> {
         let headers = request.headers();
         let may_be = matches!(*request.method(), Method::POST | Method::PATCH)
@@ -92,19 +92,20 @@ where
         length.filter(|length| may_be && *length <= self.max_body)
     }
 
-    async fn look(self: Arc<Self>, request: Request, length: usize) -> Result<Response, Infallible> {
+    /// Replays the cached answer to a request, or forwards the request to the full stack.
+    async fn replay_or_forward(self: Arc<Self>, request: Request, length: usize) -> Result<Response, Infallible> {
         let (mut parts, body) = request.into_parts();
-        let body = match tokio::time::timeout(BODY_DEADLINE, whole(body, length)).await {
+        let body = match tokio::time::timeout(BODY_DEADLINE, read_body(body, length)).await {
             Ok(Some(body)) => body,
             // The client has most likely disconnected.
             Ok(None) | Err(_) => return Ok(Problem::new(Code::Malformed, "The body broke off.").into_response()),
         };
         let began = Instant::now();
         if let Some(fingerprint) = Fingerprint::of(&parts, &body, self.state.site.is_https()) {
-            let answer = self.state.idempotency.replayed(&fingerprint, self.state.clock.now());
-            if let Some(answer) = answer.filter(|answer| is_sent_as_it_is(answer, &parts.headers)) {
+            let answer = self.state.idempotency.find_replay(&fingerprint, self.state.clock.now());
+            if let Some(answer) = answer.filter(|answer| is_uncompressed(answer, &parts.headers)) {
                 let response = self.respond(&parts, &answer);
-                metrics::replayed(began.elapsed());
+                metrics::record_replay(began.elapsed());
                 return Ok(response);
             }
             parts.extensions.insert(fingerprint);
@@ -130,17 +131,17 @@ where
 }
 
 /// True if the full stack would send the answer uncompressed.
-fn is_sent_as_it_is(answer: &Answer, asked: &HeaderMap) -> bool {
+fn is_uncompressed(answer: &Answer, asked: &HeaderMap) -> bool {
     answer.body().len() < usize::from(MIN_COMPRESSED_BYTES) || !asked.contains_key(header::ACCEPT_ENCODING)
 }
 
-/// All of a body that is that long; `None` when it broke off.
-async fn whole(mut body: Body, length: usize) -> Option<Bytes> {
+/// Reads a body of that length; `None` when the connection broke.
+async fn read_body(mut body: Body, length: usize) -> Option<Bytes> {
     let mut read = Bytes::new();
     while read.len() < length {
         let frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await?.ok()?;
         let Ok(data) = frame.into_data() else { continue };
-        // Nearly always the only frame.
+        // Most bodies have only one frame.
         if read.is_empty() {
             read = data;
         } else {

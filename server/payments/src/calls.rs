@@ -17,14 +17,14 @@ use platform::{ids, telemetry};
 /// Deadline of connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// Maximum number of attempts per call.
-pub(super) const MAX_TRIES: u32 = 3;
-/// First retry comes within this time, each further one within twice the one before, milliseconds.
+pub(super) const MAX_ATTEMPTS: u32 = 3;
+/// Half of the maximum pause before the first retry, milliseconds. Pauses have full jitter; their maximum doubles.
 const BACKOFF_BASE_MS: u64 = 100;
 /// Maximum size of an answer, bytes.
 pub(super) const MAX_ANSWER_BYTES: usize = 64 * 1024;
 /// Maximum size of a ledger page, bytes: a hundred objects of several thousand each.
 pub(super) const MAX_PAGE_BYTES: usize = 1024 * 1024;
-/// Maximum length of a foreign text in our log, characters.
+/// Maximum length of a gateway's text in our log, characters.
 const MAX_LOGGED_CHARS: usize = 200;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -32,9 +32,9 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// Deadlines of calls to a gateway.
 #[derive(Clone, Copy, Debug)]
 pub struct CallDeadlines {
-    /// One attempt: a lost answer is requested again while the buyer still waits.
+    /// Deadline of one attempt: short enough that a lost answer is retried while the buyer waits.
     pub per_attempt: Duration,
-    /// One question with all its tries.
+    /// Deadline of a call with all its attempts.
     pub in_total: Duration,
 }
 
@@ -44,25 +44,25 @@ impl Default for CallDeadlines {
     }
 }
 
-/// The interpretation of a gateway's answer.
+/// A gateway's parsed answer.
 pub(super) enum ParsedAnswer<T> {
     /// The answer.
     Answer(T),
-    /// A definite no.
+    /// The gateway refused the call finally.
     Refused {
         /// The gateway's code.
         code: String,
-        /// The gateway's words.
+        /// The gateway's message.
         message: String,
     },
-    /// Not an answer, and the next try may have one.
+    /// No usable answer; a retry may have one.
     Retryable(String),
-    /// Not an answer, and the next try would have none either.
+    /// No usable answer, and a retry would have none either.
     Unknown(String),
 }
 
 impl<T: DeserializeOwned> ParsedAnswer<T> {
-    /// The interpretation of a successful answer.
+    /// Parses the body of a 2xx answer.
     pub(super) fn of_success(status: StatusCode, body: &[u8]) -> Self {
         match serde_json::from_slice(body) {
             Ok(answer) => Self::Answer(answer),
@@ -70,21 +70,21 @@ impl<T: DeserializeOwned> ParsedAnswer<T> {
         }
     }
 
-    /// A refusal that is not in the gateway's words.
+    /// A refusal whose body is not in the gateway's format.
     pub(super) fn refused_unreadably(body: &[u8]) -> Self {
         Self::Refused { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() }
     }
 }
 
-/// The gateway's answer is not in its API, or reports a failure of the gateway.
+/// The cause of a failure: the answer is not in the gateway's API, or reports a failure of the gateway.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct UnexpectedAnswer(String);
 
-/// The failure of one attempt, and whether to try again.
+/// The failure of one attempt, and true if it may be retried.
 type AttemptFailure = (GatewayError, bool);
 
-/// The way to one gateway. It keeps connections open.
+/// The HTTP client of one gateway, with a connection pool.
 #[derive(Clone)]
 pub(super) struct GatewayClient {
     http: Client,
@@ -93,10 +93,10 @@ pub(super) struct GatewayClient {
 }
 
 impl GatewayClient {
-    /// A client of the gateway of that name; `beside_us` forbids proxies.
+    /// A client of the gateway `name`; `beside_us`: it runs on our network, and is called without a proxy.
     pub(super) fn new(name: &'static str, deadlines: CallDeadlines, beside_us: bool) -> anyhow::Result<Self> {
-        // One crypto provider for the whole process; a second installation finds it in place.
-        let _already_there = rustls::crypto::ring::default_provider().install_default();
+        // One crypto provider for the whole process; a second installation has no effect.
+        let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let http = Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
             .timeout(deadlines.in_total)
@@ -106,12 +106,12 @@ impl GatewayClient {
         Ok(Self { http: http.build()?, name, deadlines })
     }
 
-    /// The client, to build requests with.
+    /// The reqwest client, which builds the requests.
     pub(super) const fn http(&self) -> &Client {
         &self.http
     }
 
-    /// Asks until there is a definite answer, the tries are used up or the time is.
+    /// Sends a request, with retries, until it has a final answer or is out of attempts or time.
     pub(super) async fn ask<T>(
         &self,
         request: RequestBuilder,
@@ -120,7 +120,7 @@ impl GatewayClient {
         self.ask_up_to(MAX_ANSWER_BYTES, request, read).await
     }
 
-    /// The same, for an answer of so many bytes at most.
+    /// The same for an answer of at most `max_bytes`.
     pub(super) async fn ask_up_to<T>(
         &self,
         max_bytes: usize,
@@ -128,14 +128,14 @@ impl GatewayClient {
         read: impl Fn(StatusCode, &HeaderMap, &[u8]) -> ParsedAnswer<T>,
     ) -> Result<T, GatewayError> {
         let deadline = Instant::now() + self.deadlines.in_total;
-        let mut maybe_heard = false;
-        let mut tries = 1;
+        let mut maybe_done = false;
+        let mut attempts = 1;
         loop {
-            let this_try = request
+            let attempt = request
                 .try_clone()
                 .ok_or_else(|| GatewayError::unreachable("a streamed request cannot be repeated"))?;
             let until = deadline.min(Instant::now() + self.deadlines.per_attempt);
-            let (failure, again) = match timeout_at(until, send_once(this_try, max_bytes, &read)).await {
+            let (failure, again) = match timeout_at(until, send_once(attempt, max_bytes, &read)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
                 Err(elapsed) => unknown(elapsed),
@@ -143,23 +143,23 @@ impl GatewayClient {
             let cause = match failure {
                 GatewayError::NotSent(cause) => cause,
                 GatewayError::Unreachable(cause) => {
-                    maybe_heard = true;
+                    maybe_done = true;
                     cause
                 }
                 refused @ GatewayError::Refused { .. } => return Err(refused),
             };
-            let last = !again || tries == MAX_TRIES;
-            let pause = Duration::from_millis(ids::jitter(BACKOFF_BASE_MS << tries));
+            let last = !again || attempts == MAX_ATTEMPTS;
+            let pause = Duration::from_millis(ids::jitter(BACKOFF_BASE_MS << attempts));
             if last || timeout_at(deadline, sleep(pause)).await.is_err() {
-                return Err(if maybe_heard { GatewayError::Unreachable(cause) } else { GatewayError::NotSent(cause) });
+                return Err(if maybe_done { GatewayError::Unreachable(cause) } else { GatewayError::NotSent(cause) });
             }
-            tracing::warn!(%cause, tries, gateway = self.name, "call to the gateway failed; retrying");
-            tries += 1;
+            tracing::warn!(%cause, attempts, gateway = self.name, "call to the gateway failed; retrying");
+            attempts += 1;
         }
     }
 }
 
-/// The attempt may have taken effect; the next one may have an answer.
+/// The failure of an attempt that may have taken effect and may be retried.
 fn unknown(cause: impl Into<Cause>) -> AttemptFailure {
     (GatewayError::unreachable(cause), true)
 }

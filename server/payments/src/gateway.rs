@@ -91,7 +91,7 @@ pub fn pay_key(booking: Uuid) -> String {
     format!("pay:{booking}")
 }
 
-/// Key of a refund of a booking: number 0 is of all that was left, from 1 of single seats.
+/// Key of a refund of a booking: number 0 refunds everything that is left, numbers from 1 refund single seats.
 #[must_use]
 pub fn refund_key(booking: Uuid, number: u32) -> String {
     if number == 0 { format!("refund:{booking}") } else { format!("refund:{booking}:{number}") }
@@ -113,8 +113,8 @@ pub(super) fn path_of(base: &Url, parts: &[&str]) -> Result<Url, GatewayError> {
     Ok(url)
 }
 
-/// "There is no such object" is an answer.
-pub(super) fn found<T>(answer: Result<T, GatewayError>) -> Result<Option<T>, GatewayError> {
+/// Turns the error of a missing object (404) into `None`.
+pub(super) fn none_if_missing<T>(answer: Result<T, GatewayError>) -> Result<Option<T>, GatewayError> {
     match answer {
         Ok(object) => Ok(Some(object)),
         Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
@@ -164,7 +164,7 @@ pub struct ChargeAnswer {
 /// The status of a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PaymentStatus {
-    /// Not decided: the payer has not paid yet, or the bank is thinking.
+    /// Not decided: the payer has not paid yet, or the bank is still processing.
     Pending {
         /// The gateway's page, while it waits for the payer.
         pay_url: Option<String>,
@@ -174,12 +174,12 @@ pub enum PaymentStatus {
         /// The amount charged.
         amount: Money,
     },
-    /// It did not and will not get the money.
+    /// The payment failed finally.
     Failed {
         /// The gateway's reason, a stable word, for example `card_declined`.
         why: String,
     },
-    /// Voided before it was charged; it never will be.
+    /// Voided before it was charged; it will never be charged.
     Voided,
 }
 
@@ -196,7 +196,7 @@ pub struct GatewayPayment {
     pub instrument: Option<String>,
 }
 
-/// Payments on one page of a ledger, at most.
+/// Maximum number of payments on a page of a ledger.
 pub const MAX_LEDGER_ENTRIES: usize = 100;
 
 /// A span of time on the gateway's clock.
@@ -251,60 +251,60 @@ pub enum RefundAnswer {
 pub enum VoidAnswer {
     /// Acknowledged: it will never be charged (also when it had failed already).
     Voided,
-    /// Too late, it has the money.
+    /// The payment was charged before the void.
     AlreadyCharged(Money),
     /// The gateway has no such payment. A charge in flight may still create it.
     Unknown,
 }
 
-/// Why a webhook is not read.
+/// The reason why a webhook is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookRefused {
-    /// It is not from the gateway, or not from now.
+    /// The signature is missing, wrong or stale.
     #[error(transparent)]
     Signature(#[from] SignatureError),
-    /// Signed, and not what the gateway's webhooks look like.
+    /// The signature is valid, but the body is not an event of the gateway.
     #[error("{0}")]
     Malformed(String),
-    /// Its payment has no booking's id.
+    /// The payment has no booking id.
     #[error("the payment's reference is not a booking of ours")]
     UnknownPayment,
 }
 
-/// Why a call to a gateway has no answer we can act on.
+/// The failure of a call to a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// The gateway did not take the request: it was not sent (no listener, breaker open, all connections busy), or it was
     /// rejected unread (401, 403). Nothing happened.
     #[error("the gateway was not asked: {0}")]
     NotSent(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// No answer, or none that can be read: we do not know what happened.
+    /// No answer, or none that can be read: the outcome is unknown.
     #[error("the gateway gave no usable answer; what happened there is unknown")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A definite no.
+    /// The gateway refused the call finally.
     #[error("the gateway refused with {status} {code}: {message}")]
     Refused {
         /// HTTP status, 4xx.
         status: u16,
         /// The gateway's code, for example `amount_invalid`.
         code: String,
-        /// The gateway's words, for the log.
+        /// The gateway's message, for the log.
         message: String,
     },
 }
 
 impl GatewayError {
-    /// No answer we can act on.
+    /// An error of a call without a usable answer.
     pub(super) fn unreachable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Unreachable(cause.into())
     }
 
-    /// The request was not taken.
+    /// An error of a call that was not sent.
     pub(super) fn not_sent(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::NotSent(cause.into())
     }
 
-    /// A no of our own, in the gateway's place.
+    /// A refusal that we decide without the gateway.
     pub(super) fn refused(code: &str, message: &str) -> Self {
         let (code, message) = (code.to_owned(), message.to_owned());
         Self::Refused { status: StatusCode::UNPROCESSABLE_ENTITY.as_u16(), code, message }

@@ -2,8 +2,8 @@
 //! and a bounded queue.
 //!
 //! Charges go only to gateways with a closed breaker; a gateway with an open breaker is probed with a call that charges
-//! nothing ([`probe_forever`]). `bookings::money::gateway_calls` decides at which gateway a booking is charged, and when it may change
-//! (docs/decisions/0008).
+//! nothing ([`probe_forever`]). `bookings::money::gateway_calls` decides at which gateway a booking is charged, and when it
+//! may change (docs/decisions/0008).
 
 mod adapters;
 mod settings;
@@ -34,29 +34,29 @@ use platform::ids;
 use platform::telemetry::{self, GatewayOperation, GatewayOutcome, STEP};
 use tokio_util::sync::CancellationToken;
 
-/// When a gateway that does not answer is left in peace. A failure is a whole question with its tries.
+/// Limits of the breaker. A failure is a call with all its attempts.
 static BREAKER: BreakerLimits = BreakerLimits {
     failures_to_open: 5,
     window: Duration::from_secs(30),
     first_open_ms: 1_000,
     max_open_ms: 15_000,
-    // Longer than a question may take.
+    // Longer than the deadline of a call.
     probe_timeout: Duration::from_secs(12),
 };
-/// Calls to one gateway at once.
+/// Maximum number of concurrent calls to one gateway.
 const MAX_AT_ONCE: usize = 128;
 /// Maximum number of queued calls: twice what one batch of sales makes at once (`bookings::commits`). Beyond it the gateway
 /// counts as unavailable.
 const MAX_WAITING: usize = 1_024;
 /// Deadline of a queued call.
-const LINE_DEADLINE: Duration = Duration::from_secs(2);
+const QUEUE_DEADLINE: Duration = Duration::from_secs(2);
 /// Interval of the checks for gateways to probe.
 const PROBE_EVERY: Duration = Duration::from_millis(250);
-/// Deadline of the fingerprint call: shorter than all checks before a charge together (`bookings::checkout::checks`), so that a timeout
-/// counts as a failure for the breaker.
-const INSTRUMENT_DEADLINE: Duration = Duration::from_secs(3);
+/// Deadline of the fingerprint call: shorter than all checks before a charge together (`bookings::checkout::checks`), so
+/// that a timeout counts as a failure for the breaker.
+const FINGERPRINT_DEADLINE: Duration = Duration::from_secs(3);
 
-/// A call was not made, and why.
+/// The reason why a call was not sent.
 #[derive(Debug, thiserror::Error)]
 enum NotSentCause {
     #[error("it did not answer lately; again in {0:?}")]
@@ -65,14 +65,14 @@ enum NotSentCause {
     Busy,
 }
 
-/// One gateway and the way to it.
+/// A gateway behind a breaker and a bounded queue.
 pub struct GuardedGateway {
     gateway: Arc<dyn Gateway>,
     breaker: Mutex<Breaker>,
-    /// Calls under way and waiting.
-    places: Semaphore,
-    /// Calls under way.
-    lines: Semaphore,
+    /// Slots for running and queued calls.
+    queue_slots: Semaphore,
+    /// Slots for running calls.
+    call_slots: Semaphore,
 }
 
 impl GuardedGateway {
@@ -80,8 +80,8 @@ impl GuardedGateway {
         Self {
             gateway,
             breaker: Mutex::new(Breaker::new(&BREAKER)),
-            places: Semaphore::new(MAX_AT_ONCE + MAX_WAITING),
-            lines: Semaphore::new(MAX_AT_ONCE),
+            queue_slots: Semaphore::new(MAX_AT_ONCE + MAX_WAITING),
+            call_slots: Semaphore::new(MAX_AT_ONCE),
         }
     }
 
@@ -94,7 +94,7 @@ impl GuardedGateway {
     /// True if charges are accepted.
     #[must_use]
     pub fn is_available(&self) -> bool {
-        !self.breaker().is_open() && self.places.available_permits() > 0
+        !self.breaker().is_open() && self.queue_slots.available_permits() > 0
     }
 
     /// As [`Gateway::takes_token`].
@@ -109,15 +109,13 @@ impl GuardedGateway {
     /// [`GatewayError`].
     pub async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let asked = async {
-            let answer = tokio::time::timeout(INSTRUMENT_DEADLINE, self.gateway.fingerprint(token)).await;
-            answer.unwrap_or_else(|_| {
-                Err(GatewayError::unreachable("it does not say in time whose instrument a token is"))
-            })
+            let answer = tokio::time::timeout(FINGERPRINT_DEADLINE, self.gateway.fingerprint(token)).await;
+            answer.unwrap_or_else(|_| Err(GatewayError::unreachable("the fingerprint call timed out")))
         };
-        self.counted(GatewayOperation::Instrument, self.through(asked)).await
+        self.record_call(GatewayOperation::Instrument, self.call_guarded(asked)).await
     }
 
-    /// As [`Gateway::charge`]; not taken while the gateway rests, not even to find out how it is.
+    /// As [`Gateway::charge`]; not sent while the breaker is open: a charge is never the probe.
     ///
     /// # Errors
     /// [`GatewayError`].
@@ -126,9 +124,9 @@ impl GuardedGateway {
             if self.breaker().is_open() {
                 return Err(GatewayError::not_sent(NotSentCause::CircuitOpen(self.time_until_probe())));
             }
-            self.through(self.gateway.charge(charge)).await
+            self.call_guarded(self.gateway.charge(charge)).await
         };
-        self.counted(GatewayOperation::Charge, asked).await
+        self.record_call(GatewayOperation::Charge, asked).await
     }
 
     /// As [`Gateway::status`].
@@ -136,7 +134,7 @@ impl GuardedGateway {
     /// # Errors
     /// [`GatewayError`].
     pub async fn status(&self, payment: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError> {
-        self.counted(GatewayOperation::Status, self.through(self.gateway.status(payment))).await
+        self.record_call(GatewayOperation::Status, self.call_guarded(self.gateway.status(payment))).await
     }
 
     /// As [`Gateway::void`].
@@ -144,7 +142,7 @@ impl GuardedGateway {
     /// # Errors
     /// [`GatewayError`].
     pub async fn void(&self, payment: &PaymentIds) -> Result<VoidAnswer, GatewayError> {
-        self.counted(GatewayOperation::Void, self.through(self.gateway.void(payment))).await
+        self.record_call(GatewayOperation::Void, self.call_guarded(self.gateway.void(payment))).await
     }
 
     /// As [`Gateway::refund`].
@@ -158,7 +156,8 @@ impl GuardedGateway {
         key: &str,
         lost: &[String],
     ) -> Result<RefundAnswer, GatewayError> {
-        self.counted(GatewayOperation::Refund, self.through(self.gateway.refund(payment, amount, key, lost))).await
+        self.record_call(GatewayOperation::Refund, self.call_guarded(self.gateway.refund(payment, amount, key, lost)))
+            .await
     }
 
     /// As [`Gateway::ledger`].
@@ -166,7 +165,7 @@ impl GuardedGateway {
     /// # Errors
     /// [`GatewayError`].
     pub async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
-        self.counted(GatewayOperation::Ledger, self.through(self.gateway.ledger(window, after))).await
+        self.record_call(GatewayOperation::Ledger, self.call_guarded(self.gateway.ledger(window, after))).await
     }
 
     /// As [`Gateway::read_webhook`].
@@ -182,15 +181,15 @@ impl GuardedGateway {
         self.gateway.read_webhook(headers, body, now)
     }
 
-    /// Asks, and counts how that ended and how long it took.
-    async fn counted<T>(
+    /// Runs a call, and records its outcome and duration.
+    async fn record_call<T>(
         &self,
         question: GatewayOperation,
-        asked: impl Future<Output = Result<T, GatewayError>>,
+        call: impl Future<Output = Result<T, GatewayError>>,
     ) -> Result<T, GatewayError> {
         let began = Instant::now();
         let span = tracing::debug_span!(target: STEP, "gateway", gateway = self.name(), ?question);
-        let answer = asked.instrument(span).await;
+        let answer = call.instrument(span).await;
         let outcome = match &answer {
             Ok(_) => GatewayOutcome::Answered,
             Err(GatewayError::Refused { .. }) => GatewayOutcome::Refused,
@@ -202,11 +201,11 @@ impl GuardedGateway {
     }
 
     /// Makes a call if a slot is free and the breaker admits it, and reports the result to the breaker.
-    async fn through<T>(&self, call: impl Future<Output = Result<T, GatewayError>>) -> Result<T, GatewayError> {
-        let _place = self.places.try_acquire().map_err(|_| GatewayError::not_sent(NotSentCause::Busy))?;
-        let _line = self.line().await?;
+    async fn call_guarded<T>(&self, call: impl Future<Output = Result<T, GatewayError>>) -> Result<T, GatewayError> {
+        let _queue_slot = self.queue_slots.try_acquire().map_err(|_| GatewayError::not_sent(NotSentCause::Busy))?;
+        let _call_slot = self.acquire_call_slot().await?;
         let admitted = self.breaker().admit(Instant::now());
-        let pass = admitted.map_err(|rest| GatewayError::not_sent(NotSentCause::CircuitOpen(rest)))?;
+        let pass = admitted.map_err(|wait| GatewayError::not_sent(NotSentCause::CircuitOpen(wait)))?;
         let running = RunningCall { gateway: self, pass: Some(pass) };
         let outcome = call.await;
         running.finish();
@@ -222,9 +221,10 @@ impl GuardedGateway {
         outcome
     }
 
-    async fn line(&self) -> Result<SemaphorePermit<'_>, GatewayError> {
-        match tokio::time::timeout(LINE_DEADLINE, self.lines.acquire()).await {
-            Ok(Ok(line)) => Ok(line),
+    /// Waits for a slot until the deadline of a queued call.
+    async fn acquire_call_slot(&self) -> Result<SemaphorePermit<'_>, GatewayError> {
+        match tokio::time::timeout(QUEUE_DEADLINE, self.call_slots.acquire()).await {
+            Ok(Ok(slot)) => Ok(slot),
             Ok(Err(_)) | Err(_) => Err(GatewayError::not_sent(NotSentCause::Busy)),
         }
     }
@@ -234,7 +234,7 @@ impl GuardedGateway {
         self.breaker().time_until_probe(Instant::now())
     }
 
-    /// Probes a gateway with an open breaker: asks for the status of a payment that never existed, once its breaker allows one.
+    /// Probes the gateway, if its breaker is open and admits a probe: reads the status of a payment that never existed.
     async fn probe(&self) {
         if !self.breaker().is_open() || self.time_until_probe() > Duration::ZERO {
             return;
@@ -286,7 +286,7 @@ pub struct Gateways {
 }
 
 impl Gateways {
-    /// These gateways, in this order; there must be one.
+    /// The gateways in order of preference.
     ///
     /// # Panics
     /// When there is none.
@@ -308,7 +308,7 @@ impl Gateways {
         self.gateways.iter().find(|gateway| gateway.name() == name)
     }
 
-    /// Checks that some gateway accepts charges. Called before seats are claimed: a buyer who cannot pay keeps the hold.
+    /// Checks that a gateway accepts charges. Called before seats are claimed: a buyer who cannot pay keeps the hold.
     ///
     /// # Errors
     /// 503 `gateway_unavailable` with `Retry-After`.
@@ -316,19 +316,19 @@ impl Gateways {
         if self.gateways.iter().any(GuardedGateway::is_available) {
             return Ok(());
         }
-        let rest = self.gateways.iter().map(GuardedGateway::time_until_probe).min().unwrap_or_default();
+        let retry_after = self.gateways.iter().map(GuardedGateway::time_until_probe).min().unwrap_or_default();
         let words =
             "Payments cannot be taken at this moment. Your seats stay yours until the hold ends; nothing was charged.";
-        Err(Problem::new(Code::GatewayUnavailable, words).with_retry_after(rest))
+        Err(Problem::new(Code::GatewayUnavailable, words).with_retry_after(retry_after))
     }
 
-    /// The gateway for the next booking: the first with a closed breaker, or just the first.
+    /// The gateway for the next booking: the first available one; the first of all if none is.
     #[must_use]
     pub fn first_choice(&self) -> &'static str {
         self.gateways.iter().find(|gateway| gateway.is_available()).unwrap_or(&self.gateways[0]).name()
     }
 
-    /// A gateway for a booking that none of `left` accepted.
+    /// An available gateway for a booking that has left the gateways `left`.
     #[must_use]
     pub fn first_choice_except(&self, left: &[String]) -> Option<&'static str> {
         let other =
@@ -336,8 +336,8 @@ impl Gateways {
         self.gateways.iter().find(other).map(GuardedGateway::name)
     }
 
-    /// The token for the gateway of that name; `None` if it looks like another gateway's token: then the payment page is
-    /// opened instead.
+    /// The token, if the gateway `name` may take it; `None` for a token of another gateway: then the payment page is opened
+    /// instead.
     #[must_use]
     pub fn token_for(&self, name: &str, token: Option<String>) -> Option<String> {
         let token = token?;

@@ -1,7 +1,7 @@
 //! The payment simulator as a [`Gateway`]: its HTTP API from our side.
 //!
-//! Every call has a deadline. Every call is repeated on a passing failure, and may be: each is
-//! idempotent there, the charge and the refund by the key they carry, void and status by nature.
+//! Every call has a deadline and is retried after a temporary failure. All calls are idempotent: charges and refunds by
+//! their keys, voids and reads by nature.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::calls::{CallDeadlines, GatewayClient, MAX_PAGE_BYTES, ParsedAnswer};
 use crate::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES,
-    PaymentIds, PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, found, path_of, pay_key,
+    PaymentIds, PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, none_if_missing, path_of, pay_key,
 };
 use crate::{Adapter, PaymentEvent, PaymentEventKind, signature};
 
@@ -166,17 +166,17 @@ impl SimulatorGateway {
     /// The payment of a booking, found by its key.
     async fn find(&self, payment: &PaymentIds) -> Result<Option<SimulatorPayment>, GatewayError> {
         let path = format!("v1/payments?key={}", pay_key(payment.booking));
-        found(self.ask(self.request(Method::GET, &path)?).await)
+        none_if_missing(self.ask(self.request(Method::GET, &path)?).await)
     }
 }
 
-/// 4xx is a definite no; anything else that is not the expected document is no answer.
+/// Parses an answer. 4xx is a refusal, except for timeouts and rate limits; any other error may be retried.
 fn parse_answer<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> ParsedAnswer<T> {
     if status.is_success() {
         return ParsedAnswer::of_success(status, body);
     }
-    let passing = status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::REQUEST_TIMEOUT;
-    if !status.is_client_error() || passing {
+    let is_temporary = status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::REQUEST_TIMEOUT;
+    if !status.is_client_error() || is_temporary {
         return ParsedAnswer::Retryable(format!("the gateway answered {status}"));
     }
     match serde_json::from_slice::<ErrorBody>(body) {
@@ -213,7 +213,7 @@ impl Gateway for SimulatorGateway {
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let url = path_of(&self.base, &["v1", "tokens", token])?;
         let request = self.calls.http().get(url).bearer_auth(&self.api_key);
-        Ok(found(self.ask::<TokenAnswer>(request).await)?.and_then(|token| token.fingerprint))
+        Ok(none_if_missing(self.ask::<TokenAnswer>(request).await)?.and_then(|token| token.fingerprint))
     }
 
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
@@ -270,7 +270,7 @@ impl Gateway for SimulatorGateway {
         payment: &PaymentIds,
         amount: Money,
         key: &str,
-        _none_is_ever_lost: &[String],
+        _lost: &[String],
     ) -> Result<RefundAnswer, GatewayError> {
         let found = self.find(payment).await?;
         let payment = found.ok_or_else(|| GatewayError::refused("unknown_payment", "there is no payment to refund"))?;

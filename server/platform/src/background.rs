@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tokio::time::{Interval, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-/// Rounds at regular times.
+/// A timer for the rounds of periodic work.
 #[derive(Debug)]
 pub struct PeriodicLoop<'a> {
     stop: &'a CancellationToken,
@@ -15,7 +15,8 @@ pub struct PeriodicLoop<'a> {
 }
 
 impl<'a> PeriodicLoop<'a> {
-    /// The first at once, then one so often; one that takes longer puts off those after it.
+    /// A timer whose first round is due at once, and each further one a `period` later. A round that takes longer delays
+    /// those after it.
     #[must_use]
     pub fn every(stop: &'a CancellationToken, period: Duration) -> Self {
         let mut tick = tokio::time::interval(period);
@@ -48,12 +49,12 @@ mod tests {
     use super::*;
 
     const SOON: Duration = Duration::from_millis(1);
-    const NOT_TODAY: Duration = Duration::from_secs(24 * 3_600);
+    const A_DAY: Duration = Duration::from_secs(24 * 3_600);
 
     #[tokio::test]
     async fn the_first_round_is_at_once_and_none_begins_when_the_server_stops() {
         let stop = CancellationToken::new();
-        let mut rounds = PeriodicLoop::every(&stop, NOT_TODAY);
+        let mut rounds = PeriodicLoop::every(&stop, A_DAY);
         assert!(rounds.wait_next().await);
         let mut often = PeriodicLoop::every(&stop, SOON);
         assert!(often.wait_next().await && often.wait_next().await && often.wait_next().await);
@@ -65,9 +66,9 @@ mod tests {
     async fn a_wake_up_ends_the_wait_and_the_timeout_ends_it_too() {
         let (stop, wake) = (CancellationToken::new(), Notify::new());
         wake.notify_one();
-        assert!(wait_for_wake(&stop, &wake, NOT_TODAY).await);
+        assert!(wait_for_wake(&stop, &wake, A_DAY).await);
         assert!(wait_for_wake(&stop, &wake, SOON).await);
         stop.cancel();
-        assert!(!wait_for_wake(&stop, &wake, NOT_TODAY).await);
+        assert!(!wait_for_wake(&stop, &wake, A_DAY).await);
     }
 }

@@ -8,18 +8,18 @@
 
 use std::time::{Duration, Instant};
 
-/// When a breaker opens, and for how long.
+/// The thresholds and periods of a breaker.
 #[derive(Debug)]
 pub struct BreakerLimits {
-    /// So many failures in a row open it.
+    /// Number of consecutive failures that open the breaker.
     pub failures_to_open: u32,
-    /// Failures further apart than this are not in a row.
+    /// Maximum time between two consecutive failures; a later one starts the count again.
     pub window: Duration,
-    /// The first open period, milliseconds; doubles with every probe that fails.
+    /// The first open period, milliseconds; doubles with every failed probe.
     pub first_open_ms: u64,
-    /// …up to this.
+    /// The longest open period, milliseconds.
     pub max_open_ms: u64,
-    /// A probe without a result for this long is abandoned; another is let through.
+    /// Timeout of a probe; after it another call is admitted as a probe.
     pub probe_timeout: Duration,
 }
 
@@ -33,13 +33,13 @@ enum BreakerState {
 /// The kind of an admitted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// One of many.
+    /// A call through a closed breaker.
     Ordinary,
-    /// The one that finds out.
+    /// The one call that a half-open breaker admits: its result closes or opens the breaker.
     Probe,
 }
 
-/// The breaker of one process, or one service, that is called.
+/// The breaker of one peer: a process or a service.
 #[derive(Debug)]
 pub struct Breaker {
     limits: &'static BreakerLimits,
@@ -47,7 +47,7 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// Closed.
+    /// A closed breaker.
     #[must_use]
     pub const fn new(limits: &'static BreakerLimits) -> Self {
         Self { limits, state: BreakerState::Closed { failures: 0, last: None } }
@@ -61,9 +61,9 @@ impl Breaker {
         if let BreakerState::Closed { .. } = self.state {
             return Ok(Pass::Ordinary);
         }
-        let rest = self.time_until_probe(now);
-        if rest > Duration::ZERO {
-            return Err(rest);
+        let wait = self.time_until_probe(now);
+        if wait > Duration::ZERO {
+            return Err(wait);
         }
         if let BreakerState::Open { openings, .. } | BreakerState::Probing { openings, .. } = self.state {
             self.state = BreakerState::Probing { since: now, openings };
@@ -86,7 +86,7 @@ impl Breaker {
         self.state = BreakerState::Closed { failures: 0, last: None };
     }
 
-    /// A call was not answered. `draw` draws from `0..=limit`. True when this opened the breaker.
+    /// Records a call without an answer; true when it opened the breaker. `draw` draws a number from `0..=limit`.
     pub fn failed(&mut self, now: Instant, pass: Pass, draw: impl FnOnce(u64) -> u64) -> bool {
         match (&mut self.state, pass) {
             (BreakerState::Closed { failures, last }, _) => {
@@ -109,7 +109,7 @@ impl Breaker {
         }
     }
 
-    /// Records a cancelled probe: the next call may be one.
+    /// Records a cancelled probe: the next call may be a probe.
     pub fn abandoned(&mut self, now: Instant, pass: Pass) {
         if let (BreakerState::Probing { openings, .. }, Pass::Probe) = (&self.state, pass) {
             self.state = BreakerState::Open { until: now, openings: *openings };
@@ -121,7 +121,7 @@ impl Breaker {
         !matches!(self.state, BreakerState::Closed { .. })
     }
 
-    /// Opens for between half and the whole of this round's period, so that replicas do not come back in step.
+    /// Opens the breaker for half to all of its period, at random, so that replicas do not probe at the same time.
     fn open(&mut self, now: Instant, openings: u32, draw: impl FnOnce(u64) -> u64) {
         let whole = self.limits.first_open_ms.saturating_mul(1 << openings.min(16)).min(self.limits.max_open_ms);
         let until = now + Duration::from_millis(whole / 2 + draw(whole / 2));
@@ -150,7 +150,7 @@ mod tests {
         0
     }
 
-    /// A breaker that opened at that moment, for a second.
+    /// A breaker that opened at `now` for one second.
     fn open(now: Instant) -> Breaker {
         let mut breaker = Breaker::new(&LIMITS);
         for failure in 1..=LIMITS.failures_to_open {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_in_a_row_open_it_and_calls_fail_at_once() {
+    fn consecutive_failures_open_the_breaker_and_calls_fail_at_once() {
         let start = Instant::now();
         let mut breaker = open(start);
         assert!(breaker.is_open());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_between_them_starts_the_count_again() {
+    fn a_success_resets_the_failure_count() {
         let start = Instant::now();
         let mut breaker = Breaker::new(&LIMITS);
         for _ in 0..10 {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_far_apart_are_not_in_a_row() {
+    fn failures_outside_the_window_do_not_add_up() {
         let mut now = Instant::now();
         let mut breaker = Breaker::new(&LIMITS);
         for _ in 0..10 * LIMITS.failures_to_open {
@@ -194,30 +194,30 @@ mod tests {
     }
 
     #[test]
-    fn after_the_rest_one_call_probes_and_the_others_wait() {
+    fn after_the_open_period_one_call_probes_and_the_others_fail() {
         let start = Instant::now();
         let mut breaker = open(start);
-        let rested = start + 1_000 * MS;
-        assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
-        assert!(breaker.admit(rested).is_err());
+        let probe_at = start + 1_000 * MS;
+        assert_eq!(breaker.admit(probe_at), Ok(Pass::Probe));
+        assert!(breaker.admit(probe_at).is_err());
         breaker.succeeded();
-        assert_eq!(breaker.admit(rested), Ok(Pass::Ordinary));
+        assert_eq!(breaker.admit(probe_at), Ok(Pass::Ordinary));
     }
 
     #[test]
-    fn every_probe_that_fails_doubles_the_rest_up_to_ten_seconds() {
+    fn every_failed_probe_doubles_the_open_period_up_to_the_maximum() {
         let mut now = Instant::now();
         let mut breaker = open(now);
-        for rest in [1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
-            assert_eq!(breaker.admit(now), Err(rest * MS));
-            now += rest * MS;
+        for period in [1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
+            assert_eq!(breaker.admit(now), Err(period * MS));
+            now += period * MS;
             assert_eq!(breaker.admit(now), Ok(Pass::Probe));
             breaker.failed(now, Pass::Probe, longest);
         }
     }
 
     #[test]
-    fn a_rest_is_never_shorter_than_half() {
+    fn the_shortest_open_period_is_half_of_the_limit() {
         let now = Instant::now();
         let mut breaker = open(now);
         breaker.admit(now + 1_000 * MS).expect("it probes");
@@ -226,19 +226,19 @@ mod tests {
     }
 
     #[test]
-    fn a_late_failure_of_an_earlier_call_neither_prolongs_the_rest_nor_ends_a_probe() {
+    fn a_late_failure_of_an_ordinary_call_neither_prolongs_the_open_period_nor_ends_a_probe() {
         let start = Instant::now();
         let mut breaker = open(start);
         breaker.failed(start + 500 * MS, Pass::Ordinary, longest);
         assert_eq!(breaker.admit(start + 500 * MS), Err(500 * MS));
-        let rested = start + 1_000 * MS;
-        assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
-        breaker.failed(rested, Pass::Ordinary, longest);
-        assert_eq!(breaker.admit(rested), Err(LIMITS.probe_timeout));
+        let probe_at = start + 1_000 * MS;
+        assert_eq!(breaker.admit(probe_at), Ok(Pass::Probe));
+        breaker.failed(probe_at, Pass::Ordinary, longest);
+        assert_eq!(breaker.admit(probe_at), Err(LIMITS.probe_timeout));
     }
 
     #[test]
-    fn a_late_answer_to_an_earlier_call_closes_it() {
+    fn a_late_answer_to_an_ordinary_call_closes_the_breaker() {
         let start = Instant::now();
         let mut breaker = open(start);
         breaker.succeeded();
@@ -249,10 +249,14 @@ mod tests {
     fn an_abandoned_or_timed_out_probe_admits_the_next() {
         let start = Instant::now();
         let mut breaker = open(start);
-        let rested = start + 1_000 * MS;
-        assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
-        breaker.abandoned(rested, Pass::Probe);
-        assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
-        assert_eq!(breaker.admit(rested + LIMITS.probe_timeout), Ok(Pass::Probe), "a probe without a result times out");
+        let probe_at = start + 1_000 * MS;
+        assert_eq!(breaker.admit(probe_at), Ok(Pass::Probe));
+        breaker.abandoned(probe_at, Pass::Probe);
+        assert_eq!(breaker.admit(probe_at), Ok(Pass::Probe));
+        assert_eq!(
+            breaker.admit(probe_at + LIMITS.probe_timeout),
+            Ok(Pass::Probe),
+            "a probe without a result times out"
+        );
     }
 }

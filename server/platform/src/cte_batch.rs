@@ -16,7 +16,7 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgHasArrayType, PgRow};
 use sqlx::{Arguments, AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Row, Type};
 
-/// Statements to be sent together, with their arguments.
+/// A batch of statements with their arguments, sent as one `WITH` query.
 #[derive(Default)]
 pub struct CteBatch {
     names: Vec<&'static str>,
@@ -36,7 +36,7 @@ impl CteBatch {
         renumber(statement, self.arguments.len(), &mut self.parts);
         self.parts.push(')');
         for column in selected {
-            // A line of text cannot fail to be written.
+            // Writing to a String cannot fail.
             let _ = write!(self.selected, ", ARRAY(SELECT {column} FROM {name}) AS \"{name}.{column}\"");
         }
         Values { arguments: &mut self.arguments, failed: None }
@@ -57,15 +57,15 @@ impl CteBatch {
     }
 }
 
-/// The arguments of a statement, in their order.
-#[must_use = "an argument that cannot be written is an error"]
+/// Collects the arguments of a statement, in their order.
+#[must_use = "an argument that cannot be encoded is an error"]
 pub struct Values<'a> {
     arguments: &'a mut PgArguments,
     failed: Option<BoxDynError>,
 }
 
 impl Values<'_> {
-    /// The next one.
+    /// Adds the next argument.
     pub fn value<'q, T: Encode<'q, Postgres> + Type<Postgres>>(mut self, value: T) -> Self {
         if let Err(cause) = self.arguments.add(value) {
             self.failed.get_or_insert(cause);
@@ -73,7 +73,7 @@ impl Values<'_> {
         self
     }
 
-    /// The next one, with something of each row.
+    /// Adds the next argument: an array with one value per row.
     pub fn each<'q, T>(self, values: impl Iterator<Item = T>) -> Self
     where
         Vec<T>: Encode<'q, Postgres> + Type<Postgres>,
@@ -81,10 +81,10 @@ impl Values<'_> {
         self.value(values.collect::<Vec<T>>())
     }
 
-    /// All are there.
+    /// Ends the list of arguments.
     ///
     /// # Errors
-    /// When one of them cannot be written.
+    /// When an argument cannot be encoded.
     pub fn done(self) -> sqlx::Result<()> {
         self.failed.map_or(Ok(()), |cause| Err(sqlx::Error::Encode(cause)))
     }

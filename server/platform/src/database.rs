@@ -10,11 +10,11 @@ use sqlx::{Connection, Encode, Postgres, Type};
 
 use crate::postgres_hosts::{HostsError, PostgresHosts, PrimaryFollower};
 
-/// Waiting for a free database connection longer than this is an answer: not now.
+/// Deadline of waiting for a free connection of the pool; after it the caller gets an error.
 pub const POOL_DEADLINE: Duration = Duration::from_secs(5);
 /// A connection that was idle for this long is pinged before use. A ping each time would double the cost of a short
 /// query, and under load no connection is idle this long.
-const ASK_AFTER_REST: Duration = Duration::from_secs(1);
+const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 
 /// Connects to Postgres.
 ///
@@ -51,13 +51,13 @@ fn pool(connections: u32, deadline: Duration, follower: Arc<PrimaryFollower>) ->
             let follower = Arc::clone(&on_connect);
             Box::pin(async move { follower.check_new(connection).await })
         })
-        .before_acquire(move |connection, rested| {
-            let is_fresh = follower.is_fresh(rested.age);
+        .before_acquire(move |connection, metadata| {
+            let is_fresh = follower.is_fresh(metadata.age);
             Box::pin(async move {
                 if !is_fresh {
                     return Ok(false);
                 }
-                if rested.idle_for >= ASK_AFTER_REST {
+                if metadata.idle_for >= PING_AFTER_IDLE {
                     connection.ping().await?;
                 }
                 Ok(true)
@@ -80,7 +80,7 @@ pub trait BindAll<'q>: Sized {
 
 /// A tuple of arguments of a query.
 pub trait QueryArguments<'q> {
-    /// Binds them in their order.
+    /// Binds the arguments in their order.
     #[must_use]
     fn bind_to<Q: BindAll<'q>>(self, query: Q) -> Q;
 }

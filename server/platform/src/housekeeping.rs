@@ -9,34 +9,34 @@ use tokio_util::sync::CancellationToken;
 
 use crate::background::PeriodicLoop;
 
-/// Looks so often, until the server stops, and deletes as [`clear`] does.
+/// Deletes expired rows with [`clear`] once per period, until the server stops.
 pub async fn clear_forever<F>(
     stop: &CancellationToken,
     every: Duration,
     what: &'static str,
-    at_once: i64,
+    batch_size: i64,
     delete: impl Fn(i64) -> F,
 ) where
     F: Future<Output = sqlx::Result<u64>>,
 {
     let mut rounds = PeriodicLoop::every(stop, every);
     while rounds.wait_next().await {
-        clear(stop, what, at_once, &delete).await;
+        clear(stop, what, batch_size, &delete).await;
     }
 }
 
-/// Calls `delete` until it deletes less than a full batch. `delete` deletes at most `at_once` rows of each kind and returns
-/// the sum. When the database fails, the rest waits for the next round.
-pub async fn clear<F>(stop: &CancellationToken, what: &'static str, at_once: i64, delete: impl Fn(i64) -> F)
+/// Calls `delete` until it deletes less than a full batch. `delete` deletes at most `batch_size` rows of each kind and
+/// returns the sum. When the database fails, the rest waits for the next round.
+pub async fn clear<F>(stop: &CancellationToken, what: &'static str, batch_size: i64, delete: impl Fn(i64) -> F)
 where
     F: Future<Output = sqlx::Result<u64>>,
 {
     while !stop.is_cancelled() {
-        match delete(at_once).await {
+        match delete(batch_size).await {
             Ok(0) => return,
-            Ok(gone) => {
-                tracing::debug!(what, gone, "deleted expired rows");
-                if gone < at_once.unsigned_abs() {
+            Ok(deleted) => {
+                tracing::debug!(what, deleted, "deleted expired rows");
+                if deleted < batch_size.unsigned_abs() {
                     return;
                 }
             }
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows left in a table with that many rows and batches of three, and the number of calls of `delete`.
+    /// Clears a table of `rows` rows in batches of three; returns the rows left and the number of calls of `delete`.
     async fn cleared(rows: u64, fails_at: Option<u32>, stop: &CancellationToken) -> (u64, u32) {
         let (left, asked) = (Cell::new(rows), Cell::new(0));
         let delete = |at_once: i64| {
@@ -75,10 +75,10 @@ mod tests {
     async fn batches_follow_until_nothing_is_left() {
         let stop = CancellationToken::new();
         assert_eq!(cleared(0, None, &stop).await, (0, 1));
-        assert_eq!(cleared(8, None, &stop).await, (0, 3), "two where three might be are the last");
-        assert_eq!(cleared(9, None, &stop).await, (0, 4), "three may have others behind them");
-        assert_eq!(cleared(8, Some(2), &stop).await, (5, 2), "a database that fails is left in peace");
+        assert_eq!(cleared(8, None, &stop).await, (0, 3), "a batch that is not full is the last");
+        assert_eq!(cleared(9, None, &stop).await, (0, 4), "a full batch is followed by another");
+        assert_eq!(cleared(8, Some(2), &stop).await, (5, 2), "a failure ends the round");
         stop.cancel();
-        assert_eq!(cleared(8, None, &stop).await, (8, 0), "a server that stops begins nothing");
+        assert_eq!(cleared(8, None, &stop).await, (8, 0), "a server that stops deletes nothing");
     }
 }

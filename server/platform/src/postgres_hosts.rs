@@ -18,15 +18,15 @@ use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::{Connection, PgConnection, Row};
 
 /// Interval of the checks of the primary, and, while there is none, of all hosts.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Checks of the primary alone between two checks of all hosts.
-const LOOKS_BETWEEN: u32 = 4;
-/// Deadline of one host to connect and answer: a machine without power never refuses a connection.
-const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// Deadline of the first check, at the start. No timeline is known yet: an old primary that answers would be chosen while
-/// the primary of the later timeline is too busy to.
-const ANSWER_FIRST_WITHIN: Duration = Duration::from_secs(10);
-/// Most hosts in one address.
+const PRIMARY_CHECKS_BETWEEN: u32 = 4;
+/// Deadline of connecting to a host and reading its role: a machine without power never refuses a connection.
+const CHECK_DEADLINE: Duration = Duration::from_secs(2);
+/// Deadline of the first check, at the start. No timeline is known yet, so a shorter one could choose an old primary while
+/// the current one is too busy to answer.
+const FIRST_CHECK_DEADLINE: Duration = Duration::from_secs(10);
+/// Maximum number of hosts in one address.
 const MAX_HOSTS: usize = 8;
 /// libpq's parameter for a host that takes writes.
 const SESSION_ATTRS: &str = "target_session_attrs";
@@ -37,16 +37,16 @@ const READ_ROLE: &str = "
            CASE WHEN pg_is_in_recovery() THEN 0
                 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int8 END";
 
-/// Why an address cannot be used.
+/// The reason why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HostsError {
-    /// It is not `postgres://…`.
+    /// The address does not begin with `postgres://`.
     #[error("is no address of Postgres: postgres://user:password@host:5432/database")]
     NoAddress,
-    /// A host without a name, or more than [`MAX_HOSTS`].
+    /// A host has no name, or there are more than [`MAX_HOSTS`].
     #[error("names an empty host, or more than {}", MAX_HOSTS)]
     Hosts,
-    /// Another value than the two that mean the primary.
+    /// The parameter has another value than the two that mean the primary.
     #[error("may have target_session_attrs=read-write or =primary, and nothing else")]
     SessionAttrs,
 }
@@ -54,7 +54,7 @@ pub enum HostsError {
 /// The hosts of one address.
 #[derive(Clone, Debug)]
 pub struct PostgresHosts {
-    /// At least one.
+    /// Connection options of each host, at least one.
     hosts: Vec<PgConnectOptions>,
     /// True if only the primary may be used. A single host is used unchecked, unless the address has the parameter.
     only_primary: bool,
@@ -67,7 +67,7 @@ struct HostRole {
 }
 
 impl PostgresHosts {
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
     /// [`HostsError`].
@@ -91,7 +91,7 @@ impl PostgresHosts {
         Ok(Self { only_primary: wants_primary || hosts.len() > 1, hosts })
     }
 
-    /// True if there is more than one.
+    /// True if the address names more than one host.
     #[must_use]
     pub fn are_several(&self) -> bool {
         self.hosts.len() > 1
@@ -105,18 +105,18 @@ impl PostgresHosts {
         if !self.only_primary {
             return PgConnection::connect_with(&self.hosts[0]).await;
         }
-        self.find(Current::first(), ANSWER_FIRST_WITHIN).await.map(|found| found.connection).ok_or_else(no_primary)
+        self.find(Current::first(), FIRST_CHECK_DEADLINE).await.map(|found| found.connection).ok_or_else(no_primary)
     }
 
     /// Finds the primary: it answers within that time, and its timeline is that of `current` or a later one.
     async fn find(&self, current: Current, within: Duration) -> Option<Primary> {
-        let asked = join_all((0..self.hosts.len()).map(|place| self.ask(place, within))).await;
+        let asked = join_all((0..self.hosts.len()).map(|place| self.check_host(place, within))).await;
         let found = asked.into_iter().flatten().filter(|found| found.timeline >= current.timeline);
         found.max_by_key(|found| current.preference(found.place, found.timeline))
     }
 
-    /// Asks a host for its role; `None` unless it is a primary that answers in time.
-    async fn ask(&self, place: usize, within: Duration) -> Option<Primary> {
+    /// Connects to a host and reads its role; `None` unless it is a primary that answers in time.
+    async fn check_host(&self, place: usize, within: Duration) -> Option<Primary> {
         let asked = async {
             let mut connection = PgConnection::connect_with(&self.hosts[place]).await?;
             let role = role_of(&mut connection).await?;
@@ -135,7 +135,7 @@ struct Primary {
     connection: PgConnection,
 }
 
-/// Not prepared: a PgBouncer may be in between, of any age.
+/// Reads the role of a host. The query is not prepared: an old PgBouncer in between may not support that.
 async fn role_of(connection: &mut PgConnection) -> sqlx::Result<HostRole> {
     let row = sqlx::raw_sql(READ_ROLE).fetch_one(connection).await?;
     Ok(HostRole { is_primary: row.try_get(0)?, timeline: row.try_get(1)? })
@@ -170,33 +170,33 @@ pub struct PrimaryFollower {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     place: usize,
-    /// The latest that was seen; 0 before any.
+    /// The latest timeline that was seen; 0 before any.
     timeline: i64,
-    /// Connections from before this are not used any more.
+    /// Earlier connections are not used any more.
     since: Instant,
 }
 
 impl Current {
-    /// The first host, of which nothing is known yet.
+    /// The first host, before any check.
     fn first() -> Self {
         Self { place: 0, timeline: 0, since: Instant::now() }
     }
 
-    /// The order in which primaries are taken, the best last. Of several on one timeline the current host stays: they may be
-    /// two ways to one Postgres (PgBouncers, say), and each change closes all connections of the pool.
+    /// Sort key of the primaries that were found; the greatest is used. Of several on one timeline the current host stays:
+    /// they may be two PgBouncers of one Postgres, and each change closes all connections of the pool.
     const fn preference(self, place: usize, timeline: i64) -> (i64, bool) {
         (timeline, place == self.place)
     }
 }
 
 impl PrimaryFollower {
-    /// Begins with the first host.
+    /// A follower that starts at the first host.
     #[must_use]
     pub fn new(hosts: PostgresHosts) -> Arc<Self> {
         Arc::new(Self { hosts, current: Mutex::new(Current::first()) })
     }
 
-    /// The host that is connected to now.
+    /// Connection options of the current host.
     #[must_use]
     pub fn options(&self) -> PgConnectOptions {
         self.hosts.hosts[self.current().place].clone()
@@ -207,7 +207,7 @@ impl PrimaryFollower {
         self.hosts.only_primary
     }
 
-    /// Looks for the primary before there is a pool.
+    /// Finds the primary, before the pool is opened.
     ///
     /// # Errors
     /// When no host is the primary.
@@ -215,8 +215,8 @@ impl PrimaryFollower {
         if !self.needs_primary() {
             return Ok(());
         }
-        let found = self.hosts.find(Current::first(), ANSWER_FIRST_WITHIN).await.ok_or_else(no_primary)?;
-        self.take(&found);
+        let found = self.hosts.find(Current::first(), FIRST_CHECK_DEADLINE).await.ok_or_else(no_primary)?;
+        self.set_current(&found);
         Ok(())
     }
 
@@ -241,29 +241,29 @@ impl PrimaryFollower {
         age <= self.current().since.elapsed()
     }
 
-    /// Has the pool connect to the primary, wherever it is, until the pool is closed.
+    /// Starts a task that keeps the pool connected to the primary until the pool is closed.
     pub fn follow(self: Arc<Self>, pool: PgPool) {
         if !self.needs_primary() {
             return;
         }
         tokio::spawn(async move {
             let mut watching = None;
-            for number in (0..=LOOKS_BETWEEN).cycle() {
+            for number in (0..=PRIMARY_CHECKS_BETWEEN).cycle() {
                 tokio::select! {
                     () = pool.close_event() => return,
-                    () = tokio::time::sleep(LOOK_EVERY) => {}
+                    () = tokio::time::sleep(CHECK_EVERY) => {}
                 }
-                if number == LOOKS_BETWEEN || !self.is_primary(&mut watching).await {
-                    watching = self.look_around(&pool).await;
+                if number == PRIMARY_CHECKS_BETWEEN || !self.check_current_host(&mut watching).await {
+                    watching = self.check_all_hosts(&pool).await;
                 }
             }
         });
     }
 
-    /// Asks the host that is connected to; false if it is no primary any more.
-    async fn is_primary(&self, watching: &mut Option<PgConnection>) -> bool {
+    /// Reads the role of the current host over `watching`; false if it is no primary any more, or does not answer.
+    async fn check_current_host(&self, watching: &mut Option<PgConnection>) -> bool {
         if let Some(connection) = watching
-            && let Ok(Ok(role)) = tokio::time::timeout(ANSWER_WITHIN, role_of(connection)).await
+            && let Ok(Ok(role)) = tokio::time::timeout(CHECK_DEADLINE, role_of(connection)).await
             && role.is_primary
         {
             self.note_timeline(role.timeline);
@@ -272,14 +272,14 @@ impl PrimaryFollower {
         false
     }
 
-    /// Asks all hosts, and has the pool use the primary. Returns a connection to it.
-    async fn look_around(&self, pool: &PgPool) -> Option<PgConnection> {
+    /// Checks all hosts, and switches the pool to the primary. Returns a connection to it.
+    async fn check_all_hosts(&self, pool: &PgPool) -> Option<PgConnection> {
         let current = *self.current();
-        let Some(found) = self.hosts.find(current, ANSWER_WITHIN).await else {
+        let Some(found) = self.hosts.find(current, CHECK_DEADLINE).await else {
             tracing::debug!("find the Postgres primary failed: no host in DATABASE_URL is a primary that answers");
             return None;
         };
-        if self.take(&found) {
+        if self.set_current(&found) {
             let options = &self.hosts.hosts[found.place];
             let (host, port) = (options.get_host(), options.get_port());
             tracing::warn!(host, port, timeline = found.timeline, "follow another Postgres primary");
@@ -288,8 +288,8 @@ impl PrimaryFollower {
         Some(found.connection)
     }
 
-    /// Takes the primary that was found; true if it is another host than before.
-    fn take(&self, found: &Primary) -> bool {
+    /// Records the primary that was found; true if it is another host than before.
+    fn set_current(&self, found: &Primary) -> bool {
         let mut current = self.current();
         let is_another = current.place != found.place;
         let since = if is_another { Instant::now() } else { current.since };
@@ -338,7 +338,7 @@ mod tests {
                 .max_by_key(|(place, timeline)| current.preference(*place, *timeline))
                 .map(|found| found.0)
         };
-        // In whatever order the hosts answer.
+        // The order in which the hosts answer does not matter.
         assert_eq!(chosen(&[(0, 2), (1, 2), (2, 2)]), Some(1));
         assert_eq!(chosen(&[(1, 2), (2, 2)]), Some(1));
         assert_eq!(chosen(&[(1, 2), (0, 3)]), Some(0));

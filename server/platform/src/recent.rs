@@ -8,47 +8,47 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 
-/// The latest things of one kind, by their ids.
-pub struct Recent<T> {
-    kept: Mutex<Entries<T>>,
-    most: usize,
+/// A cache of the latest records of one kind, by id.
+pub struct RecentCache<T> {
+    entries: Mutex<Entries<T>>,
+    max_entries: usize,
 }
 
 struct Entries<T> {
-    things: HashMap<Uuid, Arc<T>>,
-    /// In the order they came; each once.
+    records: HashMap<Uuid, Arc<T>>,
+    /// Ids in the order of their first insertion, each once.
     order: VecDeque<Uuid>,
 }
 
-impl<T> Recent<T> {
-    /// Keeps so many at most, the latest.
+impl<T> RecentCache<T> {
+    /// An empty cache of at most `max_entries` records.
     #[must_use]
-    pub fn new(most: usize) -> Self {
-        let kept = Entries { things: HashMap::new(), order: VecDeque::new() };
-        Self { kept: Mutex::new(kept), most }
+    pub fn new(max_entries: usize) -> Self {
+        let entries = Entries { records: HashMap::new(), order: VecDeque::new() };
+        Self { entries: Mutex::new(entries), max_entries }
     }
 
-    /// Keeps it, in place of what was known by that id.
-    pub fn keep(&self, id: Uuid, thing: Arc<T>) {
-        let mut kept = self.lock();
-        if kept.things.insert(id, thing).is_none() {
-            kept.order.push_back(id);
+    /// Caches a record in place of the earlier one with its id; evicts the oldest beyond the limit.
+    pub fn insert(&self, id: Uuid, record: Arc<T>) {
+        let mut entries = self.lock();
+        if entries.records.insert(id, record).is_none() {
+            entries.order.push_back(id);
         }
-        if kept.order.len() > self.most
-            && let Some(oldest) = kept.order.pop_front()
+        if entries.order.len() > self.max_entries
+            && let Some(oldest) = entries.order.pop_front()
         {
-            kept.things.remove(&oldest);
+            entries.records.remove(&oldest);
         }
     }
 
-    /// As it was, if that is not long ago.
-    pub fn of(&self, id: Uuid) -> Option<Arc<T>> {
-        self.lock().things.get(&id).cloned()
+    /// The cached record with this id; it may be stale.
+    pub fn get(&self, id: Uuid) -> Option<Arc<T>> {
+        self.lock().records.get(&id).cloned()
     }
 
     // Held for map operations only, never across an await.
     fn lock(&self) -> MutexGuard<'_, Entries<T>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -57,14 +57,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_are_kept_as_they_were_last_and_the_oldest_go() {
-        let recent = Recent::new(2);
+    fn an_insert_replaces_the_record_with_its_id_and_evicts_the_oldest() {
+        let recent = RecentCache::new(2);
         let ids = [1, 2, 3].map(Uuid::from_u128);
-        for (id, thing) in [(ids[0], "a"), (ids[1], "b"), (ids[0], "c"), (ids[2], "d")] {
-            recent.keep(id, Arc::new(thing));
+        for (id, record) in [(ids[0], "a"), (ids[1], "b"), (ids[0], "c"), (ids[2], "d")] {
+            recent.insert(id, Arc::new(record));
         }
-        assert_eq!(ids.map(|id| recent.of(id).map(|thing| *thing)), [None, Some("b"), Some("d")]);
-        recent.keep(ids[1], Arc::new("e"));
-        assert_eq!(recent.of(ids[1]).as_deref(), Some(&"e"));
+        assert_eq!(ids.map(|id| recent.get(id).map(|record| *record)), [None, Some("b"), Some("d")]);
+        recent.insert(ids[1], Arc::new("e"));
+        assert_eq!(recent.get(ids[1]).as_deref(), Some(&"e"));
     }
 }

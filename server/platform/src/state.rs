@@ -10,13 +10,13 @@ use crate::clock::StoreClock;
 use crate::rate_limits::RateLimits;
 use crate::redis_link::Link;
 
-/// Implements the state of a crate: it shares its parts, and dereferences through them to the state of the crate above, a
-/// field of theirs. Each of the listed states of other crates can be extracted from it.
+/// Implements the state type of a crate: an `Arc` of its parts. `$field` is the part with the state of the crate above; the
+/// state dereferences to its parts, and these to that state. axum can extract each listed `$inner` state from it.
 #[macro_export]
 macro_rules! shared_state {
     ($state:ident($parts:ident) $(, $field:ident: $above:ty $(, $inner:ty)*)?) => {
         impl $state {
-            /// Shares the parts.
+            /// A state with these parts.
             #[must_use]
             pub fn new(parts: $parts) -> Self {
                 Self(::std::sync::Arc::new(parts))
@@ -50,8 +50,8 @@ macro_rules! shared_state {
     };
 }
 
-/// The shared state of this crate; cheap to clone. The state of each crate below is its own parts and, by `Deref`, those of
-/// the crate above it: `state.pg` is the same pool everywhere, and a function above is called with `state` as it is.
+/// The shared state of this crate; cheap to clone. The state of every other crate dereferences to it: `state.pg` is the same
+/// pool everywhere, and a function of this crate accepts the state of any crate.
 #[derive(Clone)]
 pub struct PlatformState(Arc<PlatformParts>);
 
@@ -63,11 +63,11 @@ pub struct PlatformParts {
     pub redis: Link,
     /// Prefix of every Redis key, so that tests can share one Redis.
     pub redis_prefix: String,
-    /// Redis' time, by which holds live.
+    /// The clock of Redis, which decides when holds expire.
     pub clock: StoreClock,
     /// Secrets that sign tokens; the first signs, all verify.
     pub token_secrets: Vec<String>,
-    /// Buckets of attempts.
+    /// Rate limits, shared by all replicas.
     pub rate_limits: RateLimits,
     /// Cancelled when the server should stop.
     pub stop: CancellationToken,

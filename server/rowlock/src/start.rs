@@ -1,4 +1,4 @@
-//! Putting the parts together, and taking them apart again in order.
+//! Builds the state of all crates, starts the server, and stops it in order.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,11 +29,11 @@ use tower::{Service, ServiceExt};
 use crate::config::Config;
 use crate::{AppParts, AppState, metrics, web};
 
-/// Open work is waited for this long when stopping.
+/// Maximum time for which a stopping server waits for open requests, and then for background work.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Connections that may wait to be accepted; the kernel's own limit (4,096 on Linux) still holds. When a
-/// sale opens, thousands come within a moment, and those who do not fit are reset.
+/// Connections that may wait to be accepted; the kernel's own limit (4,096 on Linux) still holds. When a sale opens,
+/// thousands arrive within a moment, and the kernel resets those that do not fit.
 const LISTEN_BACKLOG: u32 = 8_192;
 
 /// Binds the listener for visitors; needs a runtime.
@@ -121,7 +121,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let seats = SeatsState::new(SeatsParts {
         locks: with_shadow(first, &config, &identity.pg, &identity.catalogue).await?,
         lock_queue: seat_locks::LockQueue::default(),
-        first_looks: seat_locks::ComparedShows::default(),
+        compared_shows: seat_locks::ComparedShows::default(),
         watched: seat_locks::SweptShows::default(),
         hubs: live::Hubs::new(config.sockets_per_address),
         identity_state: identity,
@@ -135,7 +135,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         rehearsal_settings: config.rehearsals.clone(),
         selling_state: selling,
     });
-    web::files::announce(&config.site_root);
+    web::files::set_site_version(&config.site_root);
     if let Some(folder) = &config.messages_dir {
         tracing::warn!(folder = %folder.display(), "messages are read from files for each page: for development only");
         language::read_messages_from(folder);
@@ -186,7 +186,7 @@ fn assemble_selling(
         gateways: Arc::new(payments::Gateways::from_settings(&config.payments, &config.site.public_url)?),
         latest_holds: holds::HoldCache::default(),
         hold_tally: holds::HoldCounter::default(),
-        waiting: waiting_list::WantedSeats::default(),
+        waiting: waiting_list::WaitingListState::default(),
         offer_mails_wake: tokio::sync::Notify::new(),
         commits: bookings::Commits::new(settings.commit_queue, Duration::from_millis(settings.commit_gather_ms)),
         email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::MailCarrier(mailer))),

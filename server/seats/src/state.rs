@@ -20,7 +20,7 @@ pub struct SeatsParts {
     /// Attempts that wait for the lock store.
     pub lock_queue: LockQueue,
     /// Shows whose map this replica has compared with the claims.
-    pub first_looks: ComparedShows,
+    pub compared_shows: ComparedShows,
     /// Shows whose holds this replica sweeps.
     pub watched: SweptShows,
     /// Live maps, one hub a show.

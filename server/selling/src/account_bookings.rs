@@ -77,7 +77,7 @@ pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -
 /// 400 for an invalid `after`, or when the database fails.
 pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> ApiResult<BookingPage> {
     let (before, id) = match after.filter(|after| !after.is_empty()) {
-        Some(after) => read_cursor(after).ok_or_else(unreadable)?,
+        Some(after) => read_cursor(after).ok_or_else(invalid_cursor)?,
         None => (DateTime::<Utc>::from_timestamp_millis(LATEST_MS).unwrap_or_default(), Uuid::max()),
     };
     let found: Vec<(Uuid, DateTime<Utc>)> = sqlx::query_as(
@@ -119,7 +119,7 @@ fn read_cursor(text: &str) -> Option<(DateTime<Utc>, Uuid)> {
     Some((DateTime::from_timestamp_micros(micros)?, Uuid::parse_str(id).ok()?))
 }
 
-fn unreadable() -> Problem {
+fn invalid_cursor() -> Problem {
     Problem::new(Code::Malformed, "`after` is the `next` of a page before.")
 }
 

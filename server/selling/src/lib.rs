@@ -28,11 +28,11 @@
 //! | to add | edit |
 //! |---|---|
 //! | a step of a booking | `domain::booking`, then [`bookings`] (`moves`; `commits` if it is part of every sale) |
-//! | an effect | `domain::booking::Effect`, `bookings/effects.rs`, its name and lane in `outbox/sql.rs` and `outbox/relay.rs` |
+//! | an effect | `domain::booking::Effect`, `bookings/effects.rs`, its name and lane in `outbox/sql.rs` and `outbox/relay.rs`, a migration for the CHECK of `outbox.effect` |
 //! | a check before the charge | `bookings/checkout/checks.rs` |
 //! | a gateway | the `payments` crate; nothing here depends on its name |
 //! | a mail about a booking | `bookings/mails` |
-//! | a difference in the ledgers | `bookings/ledger/compare.rs` |
+//! | a difference in the ledgers | `bookings/ledger/compare.rs`, a migration for the CHECK of `ledger_differences.kind` |
 //! | an endpoint | the module's `endpoints.rs`; `account_bookings.rs` and `payment_webhooks.rs` hold their own |
 
 pub mod account_bookings;

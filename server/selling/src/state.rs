@@ -9,7 +9,7 @@ use crate::bookings::Commits;
 use crate::email_codes::EmailCodes;
 use crate::holds::{HoldCache, HoldCounter};
 use crate::outbox::Wake;
-use crate::waiting_list::WantedSeats;
+use crate::waiting_list::WaitingListState;
 use admission::AdmissionState;
 use http::HttpState;
 use identity::IdentityState;
@@ -29,8 +29,8 @@ pub struct SellingParts {
     pub latest_holds: HoldCache,
     /// Counts of granted holds since the last write.
     pub hold_tally: HoldCounter,
-    /// Seats that people on waiting lists want.
-    pub waiting: WantedSeats,
+    /// Seats that people on waiting lists want, and slots of their joins.
+    pub waiting: WaitingListState,
     /// Wakes the sender of offer mails.
     pub offer_mails_wake: Notify,
     /// The commit pipeline.

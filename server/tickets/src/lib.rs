@@ -1,7 +1,7 @@
 //! Tickets: a signed code per seat or place, its QR picture, the PDF, the calendar entry, and all mails.
 //!
-//! The crate issues and revokes tickets in the caller's transaction (table `tickets`). The booking machine decides
-//! when; scanning is in `backoffice` (`door`).
+//! The crate issues and revokes tickets in the caller's transaction (tables `tickets` and `place_tickets`). The booking
+//! machine decides when; scanning is in `backoffice` (`door`).
 //!
 //! It may use `platform` and `domain`.
 //!
@@ -29,7 +29,7 @@ pub use mail::{
 pub use notice::NoticeMail;
 pub use plain_mail::{AccountMail, CodeMail, OfferMail};
 pub use settings::MailSettings;
-pub use signing::{Signed, judge};
+pub use signing::{Signed, check_signature};
 pub use sql::{
     Ticket, add_issued, booking_of_code, has_admissions, issue, issue_places, of_booking, of_bookings, revoke,
 };

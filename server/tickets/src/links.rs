@@ -19,7 +19,7 @@ const ID_DIGITS: usize = 32;
 /// The keys of this process, set once, beside those of the codes.
 static KEYS: OnceLock<Keys> = OnceLock::new();
 
-/// Says with what addresses are signed; a second call changes nothing.
+/// Sets the secrets that sign addresses; a second call changes nothing.
 pub(super) fn sign_with(secrets: &[String]) {
     let _ = KEYS.set(Keys::derived(secrets, PURPOSE));
 }

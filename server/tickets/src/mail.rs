@@ -85,19 +85,19 @@ pub struct TicketMail {
     pub at: Timestamp,
 }
 
-/// Why a mail did not go out. All but [`MailError::Unsendable`] are worth another try.
+/// The reason why a mail was not sent. A retry may help, except after [`MailError::Unsendable`].
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
-    /// The address or the message cannot be put into a mail at all.
+    /// The address or the text cannot be written as a mail.
     #[error("this mail cannot be written")]
     Unsendable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The folder or the mail server refused it.
     #[error("the mail could not be handed over")]
     NotDelivered(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Nothing happened for too long.
+    /// Sending took longer than its deadline.
     #[error("handing the mail over took more than {} s", SEND_DEADLINE.as_secs())]
     TimedOut,
-    /// Its sender had no time left for it.
+    /// The deadline of the batch had passed before the mail was sent.
     #[error("there was no time left to hand the mail over")]
     TooLate,
     /// A defect of the server.
@@ -109,11 +109,11 @@ pub enum MailError {
 #[derive(Clone)]
 pub struct Mailer {
     from: Mailbox,
-    way: Way,
+    transport: Transport,
 }
 
 #[derive(Clone)]
-enum Way {
+enum Transport {
     Folder(PathBuf),
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
 }
@@ -148,7 +148,7 @@ impl Mailer {
                     .context("SMTP_URL is not smtps://user:password@host")?
                     .timeout(Some(SEND_DEADLINE))
                     .build();
-                Ok(Self { from, way: Way::Smtp(smtp) })
+                Ok(Self { from, transport: Transport::Smtp(smtp) })
             }
             (None, Some(folder)) => Ok(Self::into_folder(from, folder)),
             (None, None) => anyhow::bail!("set MAILBOX_DIR, a folder for mails, or SMTP_URL, a server that sends them"),
@@ -159,10 +159,10 @@ impl Mailer {
     /// mail.
     #[must_use]
     pub fn into_folder(from: Mailbox, folder: &Path) -> Self {
-        Self { from, way: Way::Folder(folder.to_owned()) }
+        Self { from, transport: Transport::Folder(folder.to_owned()) }
     }
 
-    /// Sends a ticket. Doing it twice shows one mail: same message id, same file.
+    /// Sends a ticket mail. A repetition has the same message id and file, so that one mail is shown.
     ///
     /// # Errors
     /// [`MailError`].
@@ -171,15 +171,15 @@ impl Mailer {
         // On a blocking thread: making the attachments takes milliseconds.
         let message =
             tokio::task::spawn_blocking(move || write(&from, &written)).await.map_err(|_| MailError::Panicked)?;
-        self.hand_over(&mail.name(), message?).await
+        self.deliver(&mail.name(), message?).await
     }
 
-    /// Sends a notice about a booking and its money. A repetition has the same message id: one mail is shown.
+    /// Sends a notice about a booking and its money. A repetition has the same message id, so that one mail is shown.
     ///
     /// # Errors
     /// [`MailError`].
     pub async fn send_notice(&self, mail: &NoticeMail) -> Result<(), MailError> {
-        self.hand_over(&mail.name(), notice::write(&self.from, mail)?).await
+        self.deliver(&mail.name(), notice::write(&self.from, mail)?).await
     }
 
     /// Checks that mails can be sent: the folder is writable, or the server accepts the login. Sends none.
@@ -188,12 +188,12 @@ impl Mailer {
     /// [`MailError`].
     pub async fn check(&self) -> Result<(), MailError> {
         let checked = async {
-            match &self.way {
-                Way::Folder(folder) => {
-                    put_into(folder, "check", Vec::new()).await.map_err(not_delivered)?;
+            match &self.transport {
+                Transport::Folder(folder) => {
+                    write_to_folder(folder, "check", Vec::new()).await.map_err(not_delivered)?;
                     tokio::fs::remove_file(folder.join("check.eml")).await.map_err(not_delivered)
                 }
-                Way::Smtp(smtp) => match smtp.test_connection().await {
+                Transport::Smtp(smtp) => match smtp.test_connection().await {
                     Ok(true) => Ok(()),
                     Ok(false) => Err(not_delivered("the mail server does not answer as one")),
                     Err(cause) => Err(not_delivered(cause)),
@@ -212,14 +212,16 @@ impl Mailer {
     /// A mail that takes too long is cancelled, perhaps in the middle of a command. Its connection is closed with it: without
     /// its feature `pool`, lettre reuses none. lettre's own deadline covers connecting only. A mail that is cancelled after its
     /// last byte may arrive, and once more after the retry: under the same id.
-    pub(super) async fn hand_over(&self, name: &str, message: Message) -> Result<(), MailError> {
-        let handed_over = async {
-            match &self.way {
-                Way::Folder(folder) => put_into(folder, name, message.formatted()).await.map_err(not_delivered),
-                Way::Smtp(smtp) => smtp.send(message).await.map(|_| ()).map_err(not_delivered),
+    pub(super) async fn deliver(&self, name: &str, message: Message) -> Result<(), MailError> {
+        let delivered = async {
+            match &self.transport {
+                Transport::Folder(folder) => {
+                    write_to_folder(folder, name, message.formatted()).await.map_err(not_delivered)
+                }
+                Transport::Smtp(smtp) => smtp.send(message).await.map(|_| ()).map_err(not_delivered),
             }
         };
-        tokio::time::timeout(SEND_DEADLINE, handed_over).await.map_err(|_| MailError::TimedOut)?
+        tokio::time::timeout(SEND_DEADLINE, delivered).await.map_err(|_| MailError::TimedOut)?
     }
 }
 
@@ -233,15 +235,15 @@ pub fn is_address(email: &str) -> bool {
     domain::person::has_mail_domain(email) && email.parse::<Address>().is_ok()
 }
 
-/// Puts a mail into the folder; one errand for a thread that may wait: a step each would cost more than the writing.
-async fn put_into(folder: &Path, name: &str, message: Vec<u8>) -> std::io::Result<()> {
+/// Writes a mail into the folder in one job on a blocking thread: one job per step would cost more than the writing.
+async fn write_to_folder(folder: &Path, name: &str, message: Vec<u8>) -> std::io::Result<()> {
     let (folder, name) = (folder.to_owned(), name.to_owned());
-    let errand = tokio::task::spawn_blocking(move || put(&folder, &name, &message));
-    errand.await.map_err(std::io::Error::other)?
+    let job = tokio::task::spawn_blocking(move || write_file(&folder, &name, &message));
+    job.await.map_err(std::io::Error::other)?
 }
 
 /// Writes a mail and renames it into place, so that readers of the folder never see half a mail. Blocks the thread.
-fn put(folder: &Path, name: &str, message: &[u8]) -> std::io::Result<()> {
+fn write_file(folder: &Path, name: &str, message: &[u8]) -> std::io::Result<()> {
     let (unfinished, finished) = (folder.join(format!(".{name}.part")), folder.join(format!("{name}.eml")));
     match std::fs::write(&unfinished, message) {
         // The first mail, or the folder was removed.

@@ -67,12 +67,12 @@ pub struct OfferMail {
 impl Mailer {
     /// Sends a mail of an account. A repetition shows one mail: same message id, same file.
     pub async fn send_account(&self, mail: &AccountMail) -> Result<(), MailError> {
-        self.hand_over(&mail.name(), mail.write(self.sender())?).await
+        self.deliver(&mail.name(), mail.write(self.sender())?).await
     }
 
     /// Sends a code. A repetition shows one mail: same message id, same file.
     pub async fn send_code(&self, mail: &CodeMail) -> Result<(), MailError> {
-        self.hand_over(&mail.name(), mail.write(self.sender())?).await
+        self.deliver(&mail.name(), mail.write(self.sender())?).await
     }
 
     /// Sends an offer. A repetition shows one mail: same message id, same file.
@@ -80,7 +80,7 @@ impl Mailer {
     /// # Errors
     /// [`MailError`].
     pub async fn send_offer(&self, mail: &OfferMail) -> Result<(), MailError> {
-        self.hand_over(&mail.name(), mail.write(self.sender())?).await
+        self.deliver(&mail.name(), mail.write(self.sender())?).await
     }
 }
 

@@ -11,7 +11,7 @@ use super::qr::Drawing;
 const PIXELS_PER_MODULE: usize = 6;
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// How the bytes of a line are pixels.
+/// The pixel format of a picture.
 #[derive(Clone, Copy, Debug)]
 pub enum PixelFormat {
     /// One bit a pixel, the highest first; 1 is white.
@@ -21,7 +21,7 @@ pub enum PixelFormat {
 }
 
 impl PixelFormat {
-    /// Bits, kind of colour, usual compression and filters, no interlacing.
+    /// The last bytes of the `IHDR` chunk: bit depth, colour type, compression, filter method, interlacing.
     const fn header(self) -> [u8; 5] {
         match self {
             Self::BlackAndWhite => [1, 0, 0, 0, 0],
@@ -30,11 +30,11 @@ impl PixelFormat {
     }
 }
 
-/// Packs lines of pixels, from the top, as a PNG file. Each has the bytes of `width` pixels.
+/// Encodes a PNG file. `lines` run from top to bottom; each has the bytes of `width` pixels.
 pub fn file<'a>(width: u32, height: u32, format: PixelFormat, lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
     for line in lines {
-        // Each line begins with how it is filtered: not at all. Writing to a Vec cannot fail.
+        // Each line begins with its filter type: 0, none. Writing to a Vec cannot fail.
         let _infallible = packed.write_all(&[0]).and_then(|()| packed.write_all(line));
     }
     let mut file = SIGNATURE.to_vec();

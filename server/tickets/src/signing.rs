@@ -1,11 +1,10 @@
 //! Signs the codes of tickets, and detects forged ones.
 //!
-//! A code is 26 digits of base 32, 130 bits. The first two are the version. 00: as tickets were before they were signed, 128
-//! random bits. 01: 80 random bits, and 48 of HMAC-SHA-256 over them, which needs the secret.
-//! Neither can be guessed. The signature lets a reader detect a forged code without a lookup.
+//! A code is 26 digits of base 32, 130 bits. The first two bits are the version. 00: 128 random bits, of tickets made before
+//! codes were signed. 01: 80 random bits, and 48 bits of an HMAC-SHA-256 over them. Neither can be guessed. The signature
+//! lets a reader detect a forged code without a lookup.
 //!
-//! Postgres decides. An existing ticket stays valid when the secret that signed it is not configured any more: people hold it
-//! in their hands.
+//! Postgres decides: a ticket in the database is valid, also if the secret that signed it is not configured any more.
 
 use std::sync::OnceLock;
 
@@ -20,8 +19,8 @@ const SIGNATURE_BYTES: usize = 6;
 /// Prefix of the signed message: no other message signed with the secret has it.
 const PURPOSE: &[u8] = b"rowlock ticket 1\n";
 
-/// The secrets of this process, the first signs. Set once: tickets are written deep below transactions that many
-/// roads lead to, and none of these roads has a say in how a code is signed.
+/// The secrets of this process; the first signs. A static, because tickets are made deep inside many transactions, whose
+/// callers should not pass secrets along.
 static SECRETS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
 
 /// Sets the secrets that sign codes: the first signs, all verify. A second call changes nothing.
@@ -32,9 +31,9 @@ pub(super) fn sign_with(secrets: &[String]) {
 /// The validity of a code's signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
-    /// We signed it.
+    /// The signature is valid.
     ByUs,
-    /// It is of the kind that was never signed.
+    /// The code is of the version without a signature.
     Never,
     /// The signature is invalid, or made with a secret that is no longer configured.
     Forged,
@@ -42,11 +41,11 @@ pub enum Signed {
 
 /// Checks the signature of a code.
 #[must_use]
-pub fn judge(code: &Code) -> Signed {
-    judge_with(code, SECRETS.get().map(Vec::as_slice).unwrap_or_default())
+pub fn check_signature(code: &Code) -> Signed {
+    check_signature_with(code, SECRETS.get().map(Vec::as_slice).unwrap_or_default())
 }
 
-/// The 128 bits of a fresh code, signed.
+/// Signs the random bits of a new code: the last 48 become the signature.
 ///
 /// # Panics
 /// Before [`sign_with`]: no ticket is made before the server has its settings.
@@ -62,7 +61,7 @@ fn signed_with(random: [u8; 16], secret: &[u8]) -> [u8; 16] {
     bits
 }
 
-fn judge_with(code: &Code, secrets: &[Vec<u8>]) -> Signed {
+fn check_signature_with(code: &Code, secrets: &[Vec<u8>]) -> Signed {
     let Some((kind, bits)) = super::code::parts(code) else { return Signed::Forged };
     match kind {
         0 => Signed::Never,
@@ -106,35 +105,35 @@ mod tests {
     fn a_code_with_one_changed_digit_is_forged() {
         let secrets = [SECRET.to_vec()];
         let ours = code(*b"sixteen numbers!");
-        assert_eq!(judge_with(&ours, &secrets), Signed::ByUs);
+        assert_eq!(check_signature_with(&ours, &secrets), Signed::ByUs);
         for at in 0..26 {
             let mut text = ours.to_string().into_bytes();
             text[at] = if text[at] == b'8' { b'9' } else { b'8' };
             let text = String::from_utf8(text).expect("digits");
             if text != ours.as_str() {
                 let other = Code::parse(&text).expect("a code");
-                assert_eq!(judge_with(&other, &secrets), Signed::Forged, "{text} for {ours}");
+                assert_eq!(check_signature_with(&other, &secrets), Signed::Forged, "{text} for {ours}");
             }
         }
     }
 
     #[test]
-    fn both_secrets_verify_and_without_secrets_nothing_is_known() {
+    fn both_secrets_verify_and_without_secrets_every_code_is_forged() {
         let ours = code([7; 16]);
         let other = b"another secret, that is the first now".to_vec();
-        assert_eq!(judge_with(&ours, &[other.clone(), SECRET.to_vec()]), Signed::ByUs);
-        assert_eq!(judge_with(&ours, &[other]), Signed::Forged);
-        assert_eq!(judge_with(&ours, &[]), Signed::Forged);
+        assert_eq!(check_signature_with(&ours, &[other.clone(), SECRET.to_vec()]), Signed::ByUs);
+        assert_eq!(check_signature_with(&ours, &[other]), Signed::Forged);
+        assert_eq!(check_signature_with(&ours, &[]), Signed::Forged);
     }
 
     #[test]
     fn unsigned_codes_of_earlier_versions_stay_unsigned() {
         for bits in [[0; 16], [0xFF; 16], *b"sixteen numbers!"] {
             let old = Code::parse(TicketCode::from_bits(bits).as_str()).expect("a code");
-            assert_eq!(judge_with(&old, &[SECRET.to_vec()]), Signed::Never, "{old}");
+            assert_eq!(check_signature_with(&old, &[SECRET.to_vec()]), Signed::Never, "{old}");
         }
-        // A kind there never was.
-        let strange = Code::parse("ZZZZZZZZZZZZZZZZZZZZZZZZZZ").expect("a code");
-        assert_eq!(judge_with(&strange, &[SECRET.to_vec()]), Signed::Forged);
+        // A version that does not exist.
+        let unknown = Code::parse("ZZZZZZZZZZZZZZZZZZZZZZZZZZ").expect("a code");
+        assert_eq!(check_signature_with(&unknown, &[SECRET.to_vec()]), Signed::Forged);
     }
 }

@@ -23,8 +23,8 @@ pub struct Ticket {
     pub code: String,
 }
 
-/// Makes the tickets of a booking, in the caller's transaction. Tickets that exist stay as they are,
-/// so that a repeated effect never invalidates a code already sent.
+/// Makes the tickets of a booking, in the caller's transaction. Existing tickets stay unchanged, so that a repeated effect
+/// never invalidates a code that was sent.
 pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) -> sqlx::Result<()> {
     let sql = "SELECT seat_no
                  FROM booking_seats
@@ -39,8 +39,8 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
     sqlx::query(sql).bind_all((booking, &seats, &codes, clock::to_utc(at))).execute(connection).await.map(drop)
 }
 
-/// Revokes tickets, so that they admit no one: those of these seats, or all of the booking. In the transaction that gives
-/// the seats back.
+/// Revokes the tickets of these seats, or all of the booking; they admit no one any more. The caller releases the seats in
+/// the same transaction.
 pub async fn revoke(
     connection: &mut PgConnection,
     booking: Uuid,
@@ -80,14 +80,14 @@ macro_rules! insert_tickets {
     };
 }
 
-/// Makes the tickets of many bookings (each with its seats), as [`issue`] does, together with what else is written.
-/// `surely_none`: they can have none yet; should one have some, it is a unique violation.
+/// Adds the tickets of many bookings, each with its seats, to a batch. `assume_new`: the bookings have no tickets yet; if
+/// one has, the statement fails with a unique violation. Otherwise existing tickets stay unchanged, as in [`issue`].
 ///
 /// # Errors
-/// When they cannot be put into words.
-pub fn add_issued(cte: &mut CteBatch, sold: &[(Uuid, Vec<i32>)], surely_none: bool, at: Timestamp) -> sqlx::Result<()> {
+/// When an argument cannot be encoded.
+pub fn add_issued(cte: &mut CteBatch, sold: &[(Uuid, Vec<i32>)], assume_new: bool, at: Timestamp) -> sqlx::Result<()> {
     let seats = || sold.iter().flat_map(|(booking, seats)| seats.iter().map(move |seat| (*booking, *seat)));
-    let statement = match surely_none {
+    let statement = match assume_new {
         true => insert_tickets!(""),
         false => insert_tickets!("ON CONFLICT (booking_id, seat_no) DO NOTHING"),
     };
@@ -99,7 +99,7 @@ pub fn add_issued(cte: &mut CteBatch, sold: &[(Uuid, Vec<i32>)], surely_none: bo
         .done()
 }
 
-/// The same for places in areas: a ticket for each of them.
+/// Makes a ticket for each of these places in areas, as [`issue`] does for seats.
 pub async fn issue_places(
     connection: &mut PgConnection,
     booking: Uuid,

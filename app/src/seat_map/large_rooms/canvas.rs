@@ -126,13 +126,13 @@ impl Raster {
 }
 
 /// Parses a colour in the two formats of a canvas: `#rrggbb`, and `rgba(r, g, b, a)` for transparent ones.
-pub fn colour_of(said: &str) -> Option<Colour> {
-    if let Some(digits) = said.strip_prefix('#') {
+pub fn colour_of(css: &str) -> Option<Colour> {
+    if let Some(digits) = css.strip_prefix('#') {
         let all = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 6)?;
         let [_, red, green, blue] = all.to_be_bytes();
         return Some([red, green, blue, u8::MAX]);
     }
-    let mut parts = said.strip_prefix("rgba(")?.strip_suffix(')')?.split(',').map(str::trim);
+    let mut parts = css.strip_prefix("rgba(")?.strip_suffix(')')?.split(',').map(str::trim);
     let mut part = || parts.next()?.parse().ok();
     let (red, green, blue) = (part()?, part()?, part()?);
     // Below one, in decimals. A general number parser would add ten kilobytes of tables.
@@ -252,7 +252,7 @@ fn colours(element: &HtmlCanvasElement, context: &CanvasRenderingContext2d) -> V
     debug_assert_eq!(names.len(), COLOURS);
     let read = |name: &String| {
         context.set_fill_style_str(&browser::style_of(element, name));
-        context.fill_style().as_string().and_then(|said| colour_of(&said)).unwrap_or_default()
+        context.fill_style().as_string().and_then(|css| colour_of(&css)).unwrap_or_default()
     };
     names.iter().map(read).collect()
 }

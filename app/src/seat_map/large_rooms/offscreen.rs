@@ -186,12 +186,12 @@ impl Exchange {
 }
 
 /// Detects a worker that stopped answering, while its canvas exists.
-fn watch(whose: Weak<Exchange>) {
+fn watch(exchange: Weak<Exchange>) {
     spawn_local(async move {
         let (mut before, mut silent) = (None, false);
         loop {
             events::after(if silent { CHECK_AGAIN_MS } else { CHECK_EVERY_MS }).await;
-            let Some(exchange) = whose.upgrade() else { return };
+            let Some(exchange) = exchange.upgrade() else { return };
             let owing = (!exchange.is_settled()).then(|| exchange.answered.get());
             let is_silent = owing.is_some() && owing == before;
             if is_silent && silent {

@@ -46,6 +46,11 @@ pub fn section_of(fragment: &str) -> Option<usize> {
     fragment.strip_prefix("section-")?.parse().ok()
 }
 
+/// Returns true if a fragment names a section or the overview. Others name other parts of the page.
+pub fn is_of_map(fragment: &str) -> bool {
+    matches!(fragment, "" | "sections") || section_of(fragment).is_some()
+}
+
 pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + use<> {
     let plan = room.plan();
     let labels = labels_of(plan);
@@ -319,6 +324,12 @@ mod tests {
         for other in ["", "sections", "section-", "section-x", "section--1"] {
             assert_eq!(section_of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_fragment_of_another_part_of_the_page_is_not_of_the_map() {
+        assert!(["", "sections", "section-12"].into_iter().all(is_of_map));
+        assert!(!["main", "section-heading", "section-"].into_iter().any(is_of_map));
     }
 
     fn room(names: &[(&str, [i32; 4])]) -> PlanView {

@@ -1,8 +1,8 @@
 //! Keeps the map of a session current: opens the live connection, follows it, and reconnects.
 //!
 //! Reconnects with full jitter and doubling pauses, and resumes from the last version. After a gap, a new epoch or
-//! garbage it requests a snapshot. While no connection can be opened, it reads the map over HTTP, which is stale as soon as
-//! it is read.
+//! garbage, and for added sections, it requests a snapshot. While no connection can be opened, it reads the map over HTTP,
+//! which is stale as soon as it is read.
 
 use std::collections::BTreeSet;
 
@@ -43,10 +43,10 @@ fn in_query(sections: &[u16]) -> Option<String> {
     (!numbers.is_empty()).then(|| format!("sections={}", numbers.join(",")))
 }
 
-/// Connects and resumes from the last version, if there is one.
+/// Connects and resumes from the last version, if there is one for these sections.
 pub fn connect(session: MapSession) {
-    let resume = session.connection.with_value(|connection| connection.follower.resume_from());
     let subscribed = sections_to_subscribe(session);
+    let resume = session.connection.update_value(|connection| connection.resume_from(&subscribed));
     let resumed = resume.map(|(epoch, version)| format!("epoch={epoch}&version={version}"));
     let query: Vec<String> = resumed.into_iter().chain(in_query(&subscribed)).collect();
     let address = format!("{}{}", socket_origin(), session.path(&format!("/live?{}", query.join("&"))));
@@ -97,7 +97,7 @@ pub fn subscribe_sections(session: MapSession) {
         let ask = || ClientMessage::Subscribe { sections: wanted.clone() }.encode();
         // An unopened connection takes no frame. It subscribes when it opens.
         if connection.subscribed != wanted && connection.socket.as_ref().is_some_and(|socket| socket.send(&ask())) {
-            connection.subscribed = wanted;
+            connection.record_subscription(wanted);
         }
     });
 }
@@ -180,6 +180,7 @@ fn handle_frame(session: MapSession, bytes: Vec<u8>, received_at: f64) {
         Some(Frame::Snapshot { map, now, .. }) => {
             clock::observe_frame(now, received_at);
             mark_connected(session);
+            session.connection.update_value(|connection| connection.needs_snapshot = false);
             replace_map(session, &map);
         }
         Some(Frame::Delta { changes, .. }) => {

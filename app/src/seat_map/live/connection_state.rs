@@ -23,6 +23,10 @@ pub struct ConnectionState {
     pub(super) generation: u64,
     /// The subscribed sections. An empty list means all.
     pub(super) subscribed: Vec<u16>,
+    /// True if sections were added on this connection. The server may not have read that before the connection ended.
+    pub(super) has_added_sections: bool,
+    /// True if the map may lack changes of the subscribed sections, until a snapshot arrives.
+    pub(super) needs_snapshot: bool,
     /// Frames that arrived before the room plan, with their arrival on the monotonic clock: frames carry the server's
     /// time.
     pub(super) buffered: Vec<(Vec<u8>, f64)>,
@@ -43,6 +47,24 @@ impl ConnectionState {
     pub(super) fn is_silent(&self, now: f64) -> bool {
         self.socket.is_some() && has_elapsed(LONGEST_SILENCE_MS, self.received_at, now)
     }
+
+    /// The epoch and version from which a new connection to these sections resumes. `None` requests a snapshot. Changes
+    /// of other sections than the subscribed ones were never sent, whatever the version.
+    pub(super) fn resume_from(&mut self, sections: &[u16]) -> Option<(u64, u64)> {
+        self.needs_snapshot |= std::mem::take(&mut self.has_added_sections) || !covers(&self.subscribed, sections);
+        self.follower.resume_from().filter(|_| !self.needs_snapshot)
+    }
+
+    /// Records that these sections were subscribed to on the current connection.
+    pub(super) fn record_subscription(&mut self, sections: Vec<u16>) {
+        self.has_added_sections |= !covers(&self.subscribed, &sections);
+        self.subscribed = sections;
+    }
+}
+
+/// Returns true if these sections include the others. An empty list means all.
+fn covers(sections: &[u16], others: &[u16]) -> bool {
+    sections.is_empty() || (!others.is_empty() && others.iter().all(|other| sections.contains(other)))
 }
 
 /// Returns true if more than `limit_ms` passed between two readings of the device's wall clock. True for a clock that
@@ -96,6 +118,32 @@ mod tests {
         assert!(!has_elapsed(1_000.0) && !has_elapsed(60_999.0));
         assert!(has_elapsed(61_000.0) && has_elapsed(999.0));
         assert!(!ConnectionState::default().is_silent(1e9), "no connection");
+    }
+
+    /// A connection to these sections with the map of epoch 1, version 10.
+    fn connected(sections: &[u16]) -> ConnectionState {
+        let follower = Follower { at: Some((1, 10)) };
+        ConnectionState { follower, subscribed: sections.to_vec(), ..ConnectionState::default() }
+    }
+
+    #[test]
+    fn a_connection_to_sections_that_were_not_subscribed_requests_a_snapshot() {
+        let resumed = |before: &[u16], after: &[u16]| connected(before).resume_from(after).is_some();
+        assert!(resumed(&[2], &[2]) && resumed(&[2, 5], &[5]) && resumed(&[], &[2]) && resumed(&[], &[]));
+        assert!(!resumed(&[2], &[3]) && !resumed(&[2], &[2, 3]) && !resumed(&[2], &[]));
+    }
+
+    #[test]
+    fn a_subscription_that_the_server_may_not_have_read_requests_a_snapshot() {
+        let mut connection = connected(&[2]);
+        connection.record_subscription(vec![3]);
+        assert_eq!(connection.resume_from(&[3]), None);
+        assert_eq!(connection.resume_from(&[3]), None, "the snapshot has not arrived");
+        connection.needs_snapshot = false;
+        assert_eq!(connection.resume_from(&[3]), Some((1, 10)));
+        connection.subscribed.clear();
+        connection.record_subscription(vec![3]);
+        assert_eq!(connection.resume_from(&[3]), Some((1, 10)), "the whole room was subscribed");
     }
 
     fn snapshot(version: u64) -> Vec<u8> {

@@ -52,6 +52,9 @@ pub struct Cart {
     /// Seats that the party finder proposes. They are not part of the wish.
     proposed: Vec<SeatIndex>,
     in_flight: Option<HoldIntent>,
+    /// The seats and places of the hold that the request in flight leads to.
+    expected: Vec<SeatIndex>,
+    expected_places: Vec<AreaQuantity>,
     /// Number of the current request. Also incremented when the request is overtaken: an answer with an older number is
     /// ignored.
     number: u64,
@@ -145,6 +148,27 @@ impl Cart {
         }
     }
 
+    /// Adds these seats and places, up to the first that is refused, whose outcome it returns.
+    pub fn add(&mut self, seats: &[SeatIndex], places: &[AreaQuantity]) -> TapOutcome {
+        for seat in seats {
+            if !self.wants(*seat) {
+                let outcome = self.tap(*seat);
+                if outcome != TapOutcome::Added {
+                    return outcome;
+                }
+            }
+        }
+        for places in places {
+            for _ in 0..places.quantity {
+                let outcome = self.change_places(places.area, true);
+                if outcome != TapOutcome::Added {
+                    return outcome;
+                }
+            }
+        }
+        TapOutcome::Added
+    }
+
     /// Replaces the wish with these seats. A visitor with a hold keeps it unless all of them can be taken.
     pub fn exchange_for(&mut self, seats: &[SeatIndex]) -> TapOutcome {
         if self.is_paying() {
@@ -161,12 +185,12 @@ impl Cart {
         TapOutcome::Added
     }
 
-    /// Adds or removes one place in an area.
-    pub fn change_places(&mut self, area: AreaIndex, surplus: bool) -> TapOutcome {
+    /// Adds one place in an area if `is_increase`, otherwise removes one.
+    pub fn change_places(&mut self, area: AreaIndex, is_increase: bool) -> TapOutcome {
         let wanted = self.wanted_in(area);
         if self.is_paying() {
             TapOutcome::PaymentPending
-        } else if !surplus {
+        } else if !is_increase {
             self.set_places(area, wanted.saturating_sub(1));
             TapOutcome::Removed
         } else if self.count() >= MAX_SEATS_PER_HOLD {
@@ -202,6 +226,11 @@ impl Cart {
         }
         let intent = self.intent()?;
         self.number += 1;
+        self.expected.clone_from(&self.want);
+        self.expected_places = match &intent {
+            HoldIntent::Take { places, .. } => places.iter().copied().collect(),
+            HoldIntent::Change { .. } | HoldIntent::Drop { .. } => self.want_places.clone(),
+        };
         self.in_flight = Some(intent.clone());
         Some(intent)
     }
@@ -213,7 +242,7 @@ impl Cart {
         let remove: Vec<_> = held.iter().copied().filter(|seat| !self.wants(*seat)).collect();
         let held_places = self.held_places();
         let (add_places, remove_places) =
-            (surplus(&self.want_places, &held_places), surplus(&held_places, &self.want_places));
+            (places_beyond(&self.want_places, &held_places), places_beyond(&held_places, &self.want_places));
         match &self.held {
             None if self.is_empty() => None,
             None => Some(HoldIntent::Take { seats: add, places: add_places.first().copied() }),
@@ -242,8 +271,26 @@ impl Cart {
     pub fn granted(&mut self, hold: HoldView) {
         self.in_flight = None;
         self.held = Some(hold);
+        self.merge_other_changes();
         if self.exchange.iter().all(|seat| self.holds(*seat) || !self.wants(*seat)) {
             self.exchange.clear();
+        }
+    }
+
+    /// Takes over what another tab changed: the difference between the hold and the request's result.
+    fn merge_other_changes(&mut self) {
+        let (held, held_places) = (self.held_seats(), self.held_places());
+        let (expected, expected_places) =
+            (std::mem::take(&mut self.expected), std::mem::take(&mut self.expected_places));
+        self.want.retain(|seat| held.contains(seat) || !expected.contains(seat));
+        self.want.extend(held.iter().filter(|seat| !expected.contains(seat)));
+        self.want.sort_unstable();
+        self.want.dedup();
+        for added in places_beyond(&held_places, &expected_places) {
+            self.set_places(added.area, self.wanted_in(added.area) + added.quantity);
+        }
+        for released in places_beyond(&expected_places, &held_places) {
+            self.set_places(released.area, self.wanted_in(released.area).saturating_sub(released.quantity));
         }
     }
 
@@ -387,13 +434,13 @@ fn quantity_in(places: &[AreaQuantity], area: AreaIndex) -> u32 {
     places.iter().find(|places| places.area == area).map_or(0, |places| places.quantity)
 }
 
-/// The surplus of `these` over `those`, by area.
-fn surplus(these: &[AreaQuantity], those: &[AreaQuantity]) -> Vec<AreaQuantity> {
-    let surplus_of = |places: &AreaQuantity| {
-        let quantity = places.quantity.saturating_sub(quantity_in(those, places.area));
+/// The places by which `places` exceeds `base`, by area.
+fn places_beyond(places: &[AreaQuantity], base: &[AreaQuantity]) -> Vec<AreaQuantity> {
+    let beyond = |places: &AreaQuantity| {
+        let quantity = places.quantity.saturating_sub(quantity_in(base, places.area));
         AreaQuantity { quantity, ..*places }
     };
-    these.iter().map(surplus_of).filter(|places| places.quantity > 0).collect()
+    places.iter().map(beyond).filter(|places| places.quantity > 0).collect()
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@ use uuid::Uuid;
 
 use super::cart::Cart;
 use crate::browser::events::Tabs;
-use crate::browser::{calls, clock, events, ids};
+use crate::browser::{self, calls, clock, events, ids};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::live::connection;
+use crate::seat_map::loading;
 use crate::seat_map::notice::{Notice, places_in_words};
 use crate::seat_map::session::{ExpiryCheck, MapSession};
 use crate::seat_map::signals::SendWrapper;
@@ -73,22 +74,45 @@ pub fn refresh_after_beacons(session: MapSession) {
     });
 }
 
+/// Reads the hold. Retries until there is an answer, or until a later call does.
 async fn fetch(session: MapSession) {
-    let turn = session.hold_version.get_value();
-    let answer = calls::read::<Option<HoldView>>(&session.path("/hold")).await;
-    if session.hold_version.get_value() != turn {
-        return;
+    let number = session.hold_read.update_value(|number| {
+        *number += 1;
+        *number
+    });
+    let is_latest = || session.hold_read.get_value() == number;
+    let mut longest_ms = loading::FIRST_PAUSE_MS;
+    while !fetch_once(session, is_latest).await {
+        loading::pause(&mut longest_ms).await;
+        // A page that is shown again reads the hold anyway.
+        if !is_latest() || !browser::is_visible() {
+            return;
+        }
     }
-    // Without an answer, the live connection or the next tap corrects the hold.
-    let Ok(hold) = answer else { return };
+}
+
+/// Reads the hold, and applies the answer if it `is_wanted` by then. Returns false if there was no answer and a retry may
+/// get one.
+async fn fetch_once(session: MapSession, is_wanted: impl Fn() -> bool) -> bool {
+    let turn = session.hold_version.get_value();
+    let hold = match calls::read::<Option<HoldView>>(&session.path("/hold")).await {
+        Ok(hold) => hold,
+        Err(failure) => return loading::is_final(&failure),
+    };
+    if session.hold_version.get_value() != turn || !is_wanted() {
+        return true;
+    }
     if hold.is_some() {
         session.expiry_check.set_value(None);
     }
+    // Every change of the cart drops the pending explanation of a tapped seat.
+    let differs = session.cart.with_untracked(|cart| cart.held() != hold.as_ref());
     if hold.is_none() && session.cart.with_untracked(|cart| cart.held().is_some() && cart.is_settled()) {
         explain_loss(session);
-    } else if change_cart(session, |cart| cart.replace_hold(hold)) {
+    } else if differs && change_cart(session, |cart| cart.replace_hold(hold)) {
         update_countdown(session);
     }
+    true
 }
 
 /// Reads the hold again if the live connection reports a different one. The live report may be older than the last
@@ -148,7 +172,7 @@ fn confirm_expiry(session: MapSession) {
     session.expiry_check.set_value(Some(ExpiryCheck { is_requested: check.is_requested || should_request, ..check }));
     if should_request {
         spawn_local(async move {
-            fetch(session).await;
+            fetch_once(session, || true).await;
             // Without an answer the next tick asks again.
             session.expiry_check.update_value(|check| {
                 if let Some(check) = check {

@@ -87,11 +87,14 @@ pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView
         <div class="party" role="group" aria-label=say!("party.label") data-proposing=move || if is_proposing.get() { "true" } else { "false" }>
             <div class="party-search" hidden=move || is_proposing.get()>
                 <div class="party-count">
+                    // Not disabled: a disabled button would lose the focus.
                     <button type="button" class="party-step" aria-label=say!("party.fewer") data-testid="party-fewer"
-                        disabled=move || count.get() == 1 on:click=move |_| step(-1)>"−"</button>
+                        aria-disabled=move || if count.get() == 1 { "true" } else { "false" }
+                        on:click=move |_| step(-1)>"−"</button>
                     <output aria-live="polite" data-testid="party-count">{move || in_people(count.get())}</output>
                     <button type="button" class="party-step" aria-label=say!("party.more") data-testid="party-more"
-                        disabled=move || count.get() == MAX_SEATS_PER_HOLD on:click=move |_| step(1)>"+"</button>
+                        aria-disabled=move || if count.get() == MAX_SEATS_PER_HOLD { "true" } else { "false" }
+                        on:click=move |_| step(1)>"+"</button>
                 </div>
                 <select class="party-category" aria-label=say!("party.category") data-testid="party-category"
                     on:change=move |event| category.set(event_target_value(&event))>

@@ -57,9 +57,9 @@ pub fn propose(session: MapSession, seats: Vec<SeatIndex>) {
     own_hold::change_cart(session, |cart| cart.propose(seats));
 }
 
-/// Adds or removes one place in an area.
-pub fn change_places(session: MapSession, area: AreaIndex, more: bool) {
-    let outcome = change_wish(session, |cart| cart.change_places(area, more));
+/// Adds one place in an area if `is_increase`, otherwise removes one.
+pub fn change_places(session: MapSession, area: AreaIndex, is_increase: bool) {
+    let outcome = change_wish(session, |cart| cart.change_places(area, is_increase));
     show_outcome(session, outcome);
 }
 
@@ -97,19 +97,10 @@ pub fn reclaim_lost_seats(session: MapSession) {
     send_next(session);
 }
 
-/// Adds the offered seats and places to the wish.
+/// Adds the offered seats and places to the wish. A refusal is shown, and what was added before it is requested.
 pub fn accept_offer(session: MapSession, offer: &SeatOffer) {
-    session.notice.set(None);
-    for seat in offer.seats.iter() {
-        if !session.cart.with_untracked(|cart| cart.wants(*seat)) {
-            own_hold::change_cart(session, |cart| cart.tap(*seat));
-        }
-    }
-    for places in offer.places.iter() {
-        for _ in 0..places.quantity {
-            own_hold::change_cart(session, |cart| cart.change_places(places.area, true));
-        }
-    }
+    let outcome = change_wish(session, |cart| cart.add(&offer.seats, &offer.places));
+    show_outcome(session, outcome);
     send_next(session);
 }
 

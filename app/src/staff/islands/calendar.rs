@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_not_in_its_own_way() {
+    fn a_dragged_draft_does_not_overlap_itself() {
         let show = |draft: Option<&str>, from, until| TakenTime {
             screen: "one".to_owned(),
             range: range(from, until),

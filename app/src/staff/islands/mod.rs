@@ -7,19 +7,19 @@ pub mod door;
 pub mod house_seats;
 pub mod organiser;
 
-use language::{Hindrance, problem_for_staff, say};
+use language::{StaffError, problem_for_staff, say};
 use leptos::prelude::*;
 
 use crate::browser::calls::Failure;
 
 /// An error in the language of the page, with the API's English detail.
-pub(crate) fn in_the_way(hindrance: Hindrance) -> impl IntoView {
-    let Hindrance { words, detail } = hindrance;
+pub(crate) fn error_text(error: StaffError) -> impl IntoView {
+    let StaffError { words, detail } = error;
     view! { {words}{detail.map(|detail| view! { " "<bdi lang="en">{detail}</bdi> })} }
 }
 
-/// Why a call failed, in words for staff.
-fn failure_words(failure: &Failure) -> Hindrance {
+/// The error of a failed call, for staff.
+fn failure_words(failure: &Failure) -> StaffError {
     match failure {
         Failure::Unreachable => say!("common.unreachable").into(),
         Failure::Problem(problem) => problem_for_staff(problem),

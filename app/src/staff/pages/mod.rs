@@ -19,13 +19,13 @@ pub use theatre::{Entrance, NewTheatre, Workplace, theatre_change, theatre_page,
 
 use domain::layout::import::Finding;
 use domain::roles::{Permission, Role, check_permission};
-use language::{Hindrance, Moment, say};
+use language::{Moment, StaffError, say};
 use leptos::prelude::*;
 use strum::VariantArray;
 
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
-use crate::staff::islands::in_the_way;
+use crate::staff::islands::error_text;
 
 /// A section of the staff pages, in the order of the navigation.
 #[expect(missing_docs, reason = "the names say it")]
@@ -123,22 +123,22 @@ pub struct Desk {
     /// True if a change was just made.
     pub done: bool,
     /// The error of the last attempt.
-    pub trouble: Option<Trouble>,
+    pub error: Option<FormError>,
 }
 
 /// The error of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trouble {
+pub struct FormError {
     /// The error in words.
-    pub words: Hindrance,
+    pub message: StaffError,
     /// All findings about a file.
     pub findings: Vec<Finding>,
 }
 
 impl Desk {
     /// The error of the last attempt, announced when the page loads.
-    fn trouble(&self, test: &'static str) -> Option<Markup> {
-        self.trouble.clone().map(|trouble| trouble_view(trouble.words, test))
+    fn error_view(&self, test: &'static str) -> Option<Markup> {
+        self.error.clone().map(|error| staff_error_view(error.message, test))
     }
 }
 
@@ -212,8 +212,8 @@ fn when_utc(at: &str) -> String {
     Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
 }
 
-fn trouble_view(words: Hindrance, test: &'static str) -> Markup {
-    view! { <p class="account-trouble" role="alert" data-testid=test>{in_the_way(words)}</p> }.into_markup()
+fn staff_error_view(error: StaffError, test: &'static str) -> Markup {
+    view! { <p class="account-trouble" role="alert" data-testid=test>{error_text(error)}</p> }.into_markup()
 }
 
 /// A staff page: navigation of the theatre, title and content.

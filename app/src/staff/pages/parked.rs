@@ -19,7 +19,7 @@ pub fn parked_page(desk: Desk, parked: Vec<ParkedView>, refused: Form) -> impl P
         let done = desk.done.then(|| view! { <p role="status" data-testid="parked-done">{say!("parked.done")}</p> });
         view! {
             <div class="systems">
-                {desk.trouble("parked-trouble")}
+                {desk.error_view("parked-trouble")}
                 {done}
                 <p class="quiet">{say!("parked.lead")}</p>
                 {list(desk, parked, &refused)}

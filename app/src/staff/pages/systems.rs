@@ -45,11 +45,11 @@ struct FormContext<'a> {
 
 /// A secret that was just created.
 #[derive(Clone, Debug)]
-pub enum Made {
+pub enum CreatedSecret {
     /// An API key.
-    Key(String),
+    ApiKey(String),
     /// A webhook signing secret.
-    Secret(String),
+    SigningSecret(String),
 }
 
 /// The page of other systems: the keys; the endpoints with their last deliveries; a secret that was just created, which is
@@ -58,7 +58,7 @@ pub fn systems_page(
     desk: Desk,
     keys: Vec<ApiKeyView>,
     endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
-    made: Option<Made>,
+    created: Option<CreatedSecret>,
     form: Form,
 ) -> impl Page {
     page(desk, "systems.title", move |desk| {
@@ -66,8 +66,8 @@ pub fn systems_page(
         let context = FormContext { intent: &desk.key, form: &form };
         view! {
             <div class="systems">
-                {desk.trouble("systems-trouble")}
-                {made.map(made_view)}
+                {desk.error_view("systems-trouble")}
+                {created.map(created_secret_view)}
                 <section class="card systems-part" aria-labelledby="systems-keys">
                     <h2 id="systems-keys">{say!("systems.keys")}</h2>
                     <p class="quiet">{say!("systems.keys_lead")}</p>
@@ -86,10 +86,10 @@ pub fn systems_page(
     })
 }
 
-fn made_view(made: Made) -> Markup {
-    let (words, secret) = match made {
-        Made::Key(secret) => (say!("systems.key_made"), secret),
-        Made::Secret(secret) => (say!("systems.secret_made"), secret),
+fn created_secret_view(created: CreatedSecret) -> Markup {
+    let (words, secret) = match created {
+        CreatedSecret::ApiKey(secret) => (say!("systems.key_made"), secret),
+        CreatedSecret::SigningSecret(secret) => (say!("systems.secret_made"), secret),
     };
     view! {
         <div class="account-notice systems-made" role="status">

@@ -15,10 +15,10 @@ use crate::shell::Page;
 
 const WHY: Field = Field::reason("team-reason", "team.reason");
 /// The name of the form that grants a role.
-const NEWCOMER: &str = "new";
+const GRANT: &str = "new";
 
-/// The name of the form that revokes a role.
-fn take_form(email: &str, role: Role) -> String {
+/// Returns the name of the form that revokes a role.
+fn revoke_form_name(email: &str, role: Role) -> String {
     format!("take-{}-{email}", role.as_str())
 }
 
@@ -27,7 +27,7 @@ fn take_form(email: &str, role: Role) -> String {
 pub fn grant_request(form: &Form) -> Option<(GrantRequest, String)> {
     let (email, role) = (form.text("email"), form.get("role").parse().ok()?);
     let granted = form.get("granted").parse().ok()?;
-    let name = if granted { NEWCOMER.to_owned() } else { take_form(&email, role) };
+    let name = if granted { GRANT.to_owned() } else { revoke_form_name(&email, role) };
     Some((GrantRequest { email, role, granted, reason: form.text(REASON) }, name))
 }
 
@@ -40,13 +40,13 @@ pub fn team_page(desk: Desk, people: Vec<StaffView>, form: Form) -> impl Page {
         let people = people.map(|(number, person)| line(&base, number, person, &form, &desk.key)).collect_view();
         view! {
             <div class="systems">
-                {desk.trouble("team-trouble")}
+                {desk.error_view("team-trouble")}
                 {done}
                 <section class="card systems-part" aria-labelledby="team-people">
                     <h2 id="team-people">{say!("team.people")}</h2>
                     <p class="quiet">{say!("team.lead")}</p>
                     <ul class="systems-list">{people}</ul>
-                    {newcomer(&base, &form.only(NEWCOMER), &desk.key)}
+                    {newcomer(&base, &form.only(GRANT), &desk.key)}
                 </section>
                 <p><a class="button button-quiet" data-testid="to-acts" href=format!("{base}/acts")>{say!("acts.title")}</a></p>
             </div>
@@ -88,7 +88,7 @@ fn revoke_form(
     form: &Form,
     intent: &str,
 ) -> Markup {
-    let name_of_form = take_form(email, role);
+    let name_of_form = revoke_form_name(email, role);
     let (is_refused, form) = (form.is(&name_of_form), form.only(&name_of_form));
     let words = role_words(role);
     view! {

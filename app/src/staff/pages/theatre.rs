@@ -4,11 +4,11 @@
 use domain::api::catalogue::CityView;
 use domain::api::theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
 use domain::roles::Role;
-use language::{Hindrance, say};
+use language::{StaffError, say};
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, Section, StaffPage, trouble_view};
+use super::{Desk, Form, Section, StaffPage, staff_error_view};
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, WasmModule};
 
@@ -60,7 +60,7 @@ pub fn theatre_page(desk: Desk, theatre: ManagedTheatre, refused: Option<Form>) 
         });
         view! {
             {desk.done.then(|| view! { <p class="account-notice" role="status" data-testid="theatre-done">{say!("organiser.done")}</p> })}
-            {desk.trouble("theatre-trouble")}
+            {desk.error_view("theatre-trouble")}
             <form class="organiser-form card organiser-card" action=format!("/staff/{id}/theatre") method="post">
                 <p class="organiser-wide quiet"><bdi>{place}</bdi></p>
                 {hidden("key", &desk.key)}
@@ -85,12 +85,12 @@ pub struct NewTheatre {
     /// Idempotency key.
     pub key: String,
     /// The refused form with its error.
-    pub refused: Option<(Form, Hindrance)>,
+    pub refused: Option<(Form, StaffError)>,
 }
 
 impl NewTheatre {
     fn view(self) -> impl IntoView {
-        let (form, trouble) = self.refused.unzip();
+        let (form, error) = self.refused.unzip();
         let form = form.unwrap_or_default();
         let cities = self.cities.into_iter().map(|city| {
             let is_chosen = form.get("city") == city.id;
@@ -100,7 +100,7 @@ impl NewTheatre {
         view! {
             <section class="card organiser-card" aria-labelledby="new-theatre">
                 <h2 id="new-theatre">{say!("theatres.new")}</h2>
-                {trouble.map(|words| trouble_view(words, "theatre-trouble"))}
+                {error.map(|error| staff_error_view(error, "theatre-trouble"))}
                 <form class="organiser-form" action="/staff/theatres" method="post">
                     {hidden("key", self.key)}
                     {NAME.view(&form)}

@@ -18,7 +18,7 @@ pub fn unusual_page(desk: Desk, flags: Vec<UnusualView>) -> impl Page {
         let base = format!("/staff/{}/unusual", desk.theatre);
         view! {
             <div class="systems">
-                {desk.trouble("unusual-trouble")}
+                {desk.error_view("unusual-trouble")}
                 <p class="quiet">{say!("unusual.lead")}</p>
                 {list(&base, flags, &desk.key)}
             </div>
@@ -36,7 +36,7 @@ fn kind_words(kind: UnusualKind) -> String {
     }
 }
 
-fn whose(subject: UnusualSubject, tag: &str) -> String {
+fn subject_words(subject: UnusualSubject, tag: &str) -> String {
     match subject {
         UnusualSubject::Visitor => say!("unusual.visitor", tag = tag),
         UnusualSubject::Address => say!("unusual.address", tag = tag),
@@ -75,7 +75,7 @@ fn row(base: &str, flag: UnusualView, intent: &str) -> Markup {
                 {kind_words(flag.kind)}
                 <span class="quiet small">" "<bdi>{flag.film}</bdi>" · "{starts}</span>
             </th>
-            <td class="reports-words" data-label=say!("unusual.whose")>{whose(flag.subject, &flag.tag)}</td>
+            <td class="reports-words" data-label=say!("unusual.whose")>{subject_words(flag.subject, &flag.tag)}</td>
             <td data-label=say!("unusual.how_many")>{number(i64::from(flag.seen), current())}</td>
             <td class="reports-words" data-label=say!("unusual.since")>
                 <time datetime=flag.since.clone()>{when_utc(&flag.since)}</time>

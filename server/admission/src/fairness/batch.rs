@@ -83,13 +83,13 @@ async fn write(state: &AdmissionState, now: Timestamp, is_recheck_due: bool) -> 
     let found = without_staff(state, found).await?;
     let others = remove_buyers(state, &found).await?;
     let (rows, gone) = rows_of(state, &others).await;
-    watches.written(gone.into_iter());
+    watches.mark_written(gone.into_iter());
     if rows.is_empty() {
         return Ok(());
     }
     insert(&state.pg, &rows).await?;
     rows.iter().for_each(|row| unusual(row.sighting.kind));
-    watches.written(rows.iter().map(|row| row.sighting));
+    watches.mark_written(rows.iter().map(|row| row.sighting));
     Ok(())
 }
 
@@ -156,7 +156,7 @@ async fn delete_flags_of_buyers(state: &AdmissionState, bought: &[&Sighting]) ->
     Ok(())
 }
 
-/// Which owners of these sightings have bought something in the show.
+/// Returns the owners of these sightings who have bought something in the show.
 async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> sqlx::Result<HashSet<(Uuid, String)>> {
     let asked: Vec<(Uuid, &str)> =
         asked.iter().flat_map(|one| one.owners.iter().map(|owner| (one.key.show, owner.as_str()))).collect();
@@ -186,7 +186,7 @@ fn tag(state: &AdmissionState, theatre: &str, sighting: &Sighting) -> String {
     tag
 }
 
-/// Owners of these who bought something in that show, or began to pay for it.
+/// Reads which of these owners bought something in that show, or began to pay for it.
 async fn read_buyers(pg: &PgPool, asked: &[(Uuid, &str)]) -> sqlx::Result<HashSet<(Uuid, String)>> {
     let bought: Vec<(Uuid, String)> = sqlx::query_as(
         "SELECT DISTINCT booking.show_id, booking.owner
@@ -201,7 +201,7 @@ async fn read_buyers(pg: &PgPool, asked: &[(Uuid, &str)]) -> sqlx::Result<HashSe
     Ok(bought.into_iter().collect())
 }
 
-/// Accounts of these who work at that show's theatre.
+/// Reads which of these accounts work at that show's theatre.
 async fn load_staff(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> sqlx::Result<HashSet<(Uuid, Uuid)>> {
     let working: Vec<(Uuid, Uuid)> = sqlx::query_as(
         "SELECT DISTINCT asked.show_id, asked.account_id

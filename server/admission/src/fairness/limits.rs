@@ -41,19 +41,19 @@ const NAME_DIGITS: usize = 32;
 
 /// New visitors of an address per attempt in its limit: the meter of a visitor who gets a puzzle may be evicted before
 /// the solution comes.
-const NEWCOMERS_PER_TRY: u32 = 2;
+const NEWCOMERS_PER_ATTEMPT: u32 = 2;
 /// New visitors of a network, as a multiple of those of one address: the owner of an IPv6 /48 has 65,536 addresses.
 const ADDRESSES_PER_NETWORK: u32 = 16;
 /// Maximum of new visitors of one network per minute, so that half of the meters stay for others.
 const MAX_NEWCOMERS_OF_NETWORK: u32 = MAX_METERS as u32 / 2;
 /// Changes of holds per attempt in its limit: adding a seat is both, releasing one is a change alone.
-const CHANGES_PER_TRY: u32 = 4;
+const CHANGES_PER_ATTEMPT: u32 = 4;
 
 /// The kind of act that is counted, each in separate buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counts {
+pub(super) enum LimitedAct {
     /// Attempts at seats.
-    Tries,
+    Attempts,
     /// Changes and extensions of holds: the lock store may keep an answer for each.
     Changes,
     /// Checkouts: the same limit as for attempts, because each needs a hold.
@@ -61,7 +61,7 @@ pub(super) enum Counts {
 }
 
 pub(super) struct AttemptLimits {
-    tries: LimitPair,
+    attempts: LimitPair,
     changes: LimitPair,
     checkouts: LimitPair,
     prefix: String,
@@ -110,8 +110,8 @@ impl AttemptLimits {
             LimitPair::per_minute(visitor, (address, settings.holds_per_address_min.saturating_mul(times)))
         };
         Self {
-            tries: pair(1, HoldLimit::Visitor, HoldLimit::Address),
-            changes: pair(CHANGES_PER_TRY, HoldLimit::ChangesOfVisitor, HoldLimit::ChangesOfAddress),
+            attempts: pair(1, HoldLimit::Visitor, HoldLimit::Address),
+            changes: pair(CHANGES_PER_ATTEMPT, HoldLimit::ChangesOfVisitor, HoldLimit::ChangesOfAddress),
             checkouts: pair(1, HoldLimit::CheckoutsOfVisitor, HoldLimit::CheckoutsOfAddress),
             prefix: redis_prefix.to_owned(),
             spend: LuaScript::new(include_str!("lua/spend.lua")),
@@ -119,11 +119,11 @@ impl AttemptLimits {
         }
     }
 
-    const fn of(&self, what: Counts) -> &LimitPair {
-        match what {
-            Counts::Tries => &self.tries,
-            Counts::Changes => &self.changes,
-            Counts::Checkouts => &self.checkouts,
+    const fn of(&self, act: LimitedAct) -> &LimitPair {
+        match act {
+            LimitedAct::Attempts => &self.attempts,
+            LimitedAct::Changes => &self.changes,
+            LimitedAct::Checkouts => &self.checkouts,
         }
     }
 
@@ -131,11 +131,11 @@ impl AttemptLimits {
     pub(super) fn of_visitor(
         &self,
         state: &AdmissionState,
-        what: Counts,
+        act: LimitedAct,
         trying: &LimitedCaller<'_>,
         now: Timestamp,
     ) -> Result<(), LimitExceeded> {
-        let (pair, person) = (self.of(what), trying.person());
+        let (pair, person) = (self.of(act), trying.person());
         pair.admit(&person, trying.address, now)?;
         self.take(state, pair.visitor.as_ref(), &person, now)
     }
@@ -144,25 +144,25 @@ impl AttemptLimits {
     pub(super) fn of_address(
         &self,
         state: &AdmissionState,
-        what: Counts,
+        act: LimitedAct,
         trying: &LimitedCaller<'_>,
         now: Timestamp,
     ) -> Result<(), LimitExceeded> {
-        self.take(state, self.of(what).address.as_ref(), &trying.address.0, now)
+        self.take(state, self.of(act).address.as_ref(), &trying.address.0, now)
     }
 
     fn take(
         &self,
         state: &AdmissionState,
         counted: Option<&Arc<LimitMeters>>,
-        whose: &str,
+        meter_name: &str,
         now: Timestamp,
     ) -> Result<(), LimitExceeded> {
         let Some(counted) = counted else { return Ok(()) };
-        match counted.take(whose, now) {
+        match counted.take(meter_name, now) {
             TryDecision::Granted => Ok(()),
             TryDecision::GrantedAndDue(lot) => {
-                self.report_in_background(state, counted, whose, lot);
+                self.report_in_background(state, counted, meter_name, lot);
                 Ok(())
             }
             TryDecision::Refused(wait_ms) => Err(counted.refused(wait_ms)),
@@ -171,7 +171,7 @@ impl AttemptLimits {
 
     /// Evicts idle meters, so that an address is kept no longer than necessary.
     pub(super) fn forget_idle(&self, now: Timestamp) {
-        for pair in [&self.tries, &self.changes, &self.checkouts] {
+        for pair in [&self.attempts, &self.changes, &self.checkouts] {
             let shared = [&pair.visitor, &pair.address].into_iter().filter_map(Option::as_deref);
             let own = pair.newcomers.iter().chain(&pair.newcomers_of_network);
             shared.chain(own).for_each(|counted| counted.forget_idle(now));
@@ -179,29 +179,29 @@ impl AttemptLimits {
     }
 
     /// Reports a lot to the shared bucket in the background.
-    fn report_in_background(&self, state: &AdmissionState, counted: &Arc<LimitMeters>, whose: &str, lot: u32) {
-        let (counted, whose) = (Arc::clone(counted), counted.bucket_of(whose).to_owned());
+    fn report_in_background(&self, state: &AdmissionState, counted: &Arc<LimitMeters>, meter_name: &str, lot: u32) {
+        let (counted, meter_name) = (Arc::clone(counted), counted.bucket_of(meter_name).to_owned());
         let Ok(permit) = Arc::clone(&self.reports).try_acquire_owned() else {
-            counted.record_answer(&whose, None, state.clock.now());
+            counted.record_answer(&meter_name, None, state.clock.now());
             return;
         };
         let state = state.clone();
         state.clone().tasks.spawn(async move {
-            let empty_ms = state.fairness.limits.spend(&state, &counted, &whose, lot).await;
-            counted.record_answer(&whose, empty_ms, state.clock.now());
+            let empty_ms = state.fairness.limits.spend(&state, &counted, &meter_name, lot).await;
+            counted.record_answer(&meter_name, empty_ms, state.clock.now());
             drop(permit);
         });
     }
 
     /// Takes a lot from the shared bucket; returns for how long it is empty, or `None` without an answer.
-    async fn spend(&self, state: &AdmissionState, counted: &LimitMeters, whose: &str, lot: u32) -> Option<i64> {
+    async fn spend(&self, state: &AdmissionState, counted: &LimitMeters, meter_name: &str, lot: u32) -> Option<i64> {
         // A digest, so that a copy of Redis contains no visitor and no address.
         let name = counted.limit.as_str();
-        let mut digest = state.accounts.derived_secret(&format!("{name}\0{whose}"));
+        let mut digest = state.accounts.derived_secret(&format!("{name}\0{meter_name}"));
         digest.truncate(NAME_DIGITS);
         let key = format!("{}limit:{name}:{digest}", self.prefix);
         let mut call = self.spend.call(&[&key]);
-        let of = counted.allowance(whose);
+        let of = counted.allowance(meter_name);
         call.arg(of.burst).arg(of.each_ms).arg(lot);
         match tokio::time::timeout(DEADLINE, state.redis.eval_once(&call)).await {
             Ok(Ok(answer)) => match answer.value {
@@ -220,7 +220,7 @@ impl LimitPair {
     fn per_minute((visitor, visitors): (HoldLimit, u32), (address, addresses): (HoldLimit, u32)) -> Self {
         let of_visitor = Allowance::per_minute(visitors);
         let of_address = Allowance::per_minute(addresses);
-        let newcomers = addresses.saturating_mul(NEWCOMERS_PER_TRY);
+        let newcomers = addresses.saturating_mul(NEWCOMERS_PER_ATTEMPT);
         let of_newcomers = Allowance::per_minute(newcomers);
         let of_network = newcomers.saturating_mul(ADDRESSES_PER_NETWORK).min(MAX_NEWCOMERS_OF_NETWORK).max(newcomers);
         // Visitors without a meter may come from any address: together they get at least the limit of one address.
@@ -258,26 +258,26 @@ impl LimitMeters {
     }
 
     /// The allowance of the meter with this name.
-    fn allowance(&self, whose: &str) -> Allowance {
-        if whose == SHARED { self.shared } else { self.of }
+    fn allowance(&self, meter_name: &str) -> Allowance {
+        if meter_name == SHARED { self.shared } else { self.of }
     }
 
-    fn take(&self, whose: &str, now: Timestamp) -> TryDecision {
+    fn take(&self, meter_name: &str, now: Timestamp) -> TryDecision {
         let mut meters = self.lock();
-        if let Some(meter) = meters.by_name.get_mut(whose) {
-            return meter.take(self.allowance(whose), now);
+        if let Some(meter) = meters.by_name.get_mut(meter_name) {
+            return meter.take(self.allowance(meter_name), now);
         }
         let has_room = meters.by_name.len() < MAX_METERS || meters.make_room(self, now);
-        let whose = if has_room { whose } else { SHARED };
-        meters.by_name.entry(whose.to_owned()).or_default().take(self.allowance(whose), now)
+        let meter_name = if has_room { meter_name } else { SHARED };
+        meters.by_name.entry(meter_name.to_owned()).or_default().take(self.allowance(meter_name), now)
     }
 
     /// Takes a token by this replica's own count; the time to wait if there is none, milliseconds.
-    fn take_local(&self, whose: &str, now: Timestamp) -> Option<i64> {
-        match self.take(whose, now) {
+    fn take_local(&self, meter_name: &str, now: Timestamp) -> Option<i64> {
+        match self.take(meter_name, now) {
             TryDecision::Granted => None,
             TryDecision::GrantedAndDue(_) => {
-                self.record_answer(self.bucket_of(whose), None, now);
+                self.record_answer(self.bucket_of(meter_name), None, now);
                 None
             }
             TryDecision::Refused(wait_ms) => Some(wait_ms),
@@ -285,27 +285,27 @@ impl LimitMeters {
     }
 
     /// The bucket of a lot: callers who share a meter share the bucket.
-    fn bucket_of<'a>(&self, whose: &'a str) -> &'a str {
-        if self.has_meter(whose) { whose } else { SHARED }
+    fn bucket_of<'a>(&self, meter_name: &'a str) -> &'a str {
+        if self.has_meter(meter_name) { meter_name } else { SHARED }
     }
 
-    fn has_meter(&self, whose: &str) -> bool {
-        self.lock().by_name.contains_key(whose)
+    fn has_meter(&self, meter_name: &str) -> bool {
+        self.lock().by_name.contains_key(meter_name)
     }
 
-    fn record_answer(&self, whose: &str, empty_ms: Option<i64>, now: Timestamp) {
+    fn record_answer(&self, meter_name: &str, empty_ms: Option<i64>, now: Timestamp) {
         // A meter is not evicted while an answer is pending.
-        if let Some(meter) = self.lock().by_name.get_mut(whose) {
+        if let Some(meter) = self.lock().by_name.get_mut(meter_name) {
             match empty_ms {
                 Some(empty_ms) => meter.record_answer(empty_ms, now),
-                None => meter.record_unavailable(self.allowance(whose), now),
+                None => meter.record_unavailable(self.allowance(meter_name), now),
             }
         }
     }
 
     /// The time until a token is available, if there is none; takes nothing.
-    fn wait_ms(&self, whose: &str, now: Timestamp) -> Option<i64> {
-        self.lock().by_name.get(whose)?.wait_ms(now)
+    fn wait_ms(&self, meter_name: &str, now: Timestamp) -> Option<i64> {
+        self.lock().by_name.get(meter_name)?.wait_ms(now)
     }
 
     const fn refused(&self, wait_ms: i64) -> LimitExceeded {

@@ -27,7 +27,7 @@ use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::Visitor;
 use seats::seat_locks::with_map;
 
-use limits::{Counts, LimitExceeded};
+use limits::{LimitExceeded, LimitedAct};
 
 pub use batch::write_forever;
 pub use flags::{dismiss, list, routes};
@@ -91,8 +91,8 @@ impl<'a> LimitedCaller<'a> {
         self.account.map_or(Cow::Borrowed(self.owner), |account| Cow::Owned(account.to_string()))
     }
 
-    /// Counts an attempt for the visitor, and for the address when it [passes](Self::count_for_address); `request` is the id of
-    /// the hold. Calls no store, except before a refusal.
+    /// Counts an attempt for the visitor, and for the address when it [passes](Self::count_for_address). `request` is
+    /// the id of the hold. Calls no store, except before a refusal.
     ///
     /// # Errors
     /// 429 if the visitor, or all visitors of the address, exceed their limit.
@@ -102,7 +102,7 @@ impl<'a> LimitedCaller<'a> {
             return Ok(());
         }
         let (fairness, now) = (&state.fairness, state.clock.now());
-        match fairness.limits.of_visitor(state, Counts::Tries, self, now) {
+        match fairness.limits.of_visitor(state, LimitedAct::Attempts, self, now) {
             Ok(()) => {
                 fairness.watches.record_attempt(self, now);
                 Ok(())
@@ -128,7 +128,7 @@ impl<'a> LimitedCaller<'a> {
         if self.is_exempt {
             return Ok(());
         }
-        match state.fairness.limits.of_address(state, Counts::Tries, self, state.clock.now()) {
+        match state.fairness.limits.of_address(state, LimitedAct::Attempts, self, state.clock.now()) {
             Ok(()) => Ok(()),
             Err(refused) => Box::pin(self.refuse_unless_exempt(state, show, request, refused)).await,
         }
@@ -139,7 +139,7 @@ impl<'a> LimitedCaller<'a> {
     /// # Errors
     /// 429 when the visitor, or all visitors of the address, do so too often.
     pub async fn count_change(&mut self, state: &AdmissionState, show: &Show) -> ApiResult<()> {
-        self.count(state, show, Counts::Changes).await
+        self.count(state, show, LimitedAct::Changes).await
     }
 
     /// Counts a checkout of a hold. A replay is not counted.
@@ -147,18 +147,18 @@ impl<'a> LimitedCaller<'a> {
     /// # Errors
     /// 429 when the visitor, or all visitors of the address, check out too often.
     pub async fn count_checkout(&mut self, state: &AdmissionState, show: &Show) -> ApiResult<()> {
-        self.count(state, show, Counts::Checkouts).await
+        self.count(state, show, LimitedAct::Checkouts).await
     }
 
     /// Counts an act for the visitor and for the address; staff of the show's theatre are not counted.
-    async fn count(&mut self, state: &AdmissionState, show: &Show, what: Counts) -> ApiResult<()> {
+    async fn count(&mut self, state: &AdmissionState, show: &Show, act: LimitedAct) -> ApiResult<()> {
         self.is_exempt = puzzles::is_cached_staff_of(state, self.show, self.account).await;
         if self.is_exempt {
             return Ok(());
         }
         let (limits, now) = (&state.fairness.limits, state.clock.now());
-        let counted = limits.of_visitor(state, what, self, now);
-        match counted.and_then(|()| limits.of_address(state, what, self, now)) {
+        let counted = limits.of_visitor(state, act, self, now);
+        match counted.and_then(|()| limits.of_address(state, act, self, now)) {
             Ok(()) => Ok(()),
             Err(refused) => Box::pin(self.refuse_unless_exempt(state, show, None, refused)).await,
         }
@@ -209,7 +209,7 @@ impl<'a> LimitedCaller<'a> {
         }
         let now = state.clock.now();
         // The result is ignored: the attempt is refused already.
-        let _ = state.fairness.limits.of_address(state, Counts::Tries, self, now);
+        let _ = state.fairness.limits.of_address(state, LimitedAct::Attempts, self, now);
         if matches!(why.code(), Code::PuzzleWrong | Code::PuzzleSpent) {
             state.fairness.watches.record_wrong_solution(self, now);
         }

@@ -74,7 +74,7 @@ impl Watch {
         }
     }
 
-    fn note_try(&mut self, trying: &LimitedCaller<'_>, now: Timestamp) {
+    fn note_attempt(&mut self, trying: &LimitedCaller<'_>, now: Timestamp) {
         if let Some(rhythm) = &mut self.rhythm {
             let is_inhuman = rhythm.note(now);
             self.seen.inhuman = self.seen.inhuman.saturating_add(u32::from(is_inhuman));
@@ -89,11 +89,11 @@ impl Watch {
     }
 
     fn written(&self, kind: UnusualKind) -> u32 {
-        place_of(kind).and_then(|place| self.written.get(place)).copied().unwrap_or(0)
+        index_of(kind).and_then(|index| self.written.get(index)).copied().unwrap_or(0)
     }
 
-    fn note_written(&mut self, kind: UnusualKind, total: u32) {
-        if let Some(written) = place_of(kind).and_then(|place| self.written.get_mut(place)) {
+    fn mark_written(&mut self, kind: UnusualKind, total: u32) {
+        if let Some(written) = index_of(kind).and_then(|index| self.written.get_mut(index)) {
             *written = total;
         }
     }
@@ -116,7 +116,7 @@ impl Watch {
     }
 }
 
-fn place_of(kind: UnusualKind) -> Option<usize> {
+fn index_of(kind: UnusualKind) -> Option<usize> {
     UnusualKind::VARIANTS.iter().position(|one| *one == kind)
 }
 
@@ -141,12 +141,12 @@ struct WatchTable {
 impl Watches {
     /// Records an attempt at seats.
     pub(super) fn record_attempt(&self, trying: &LimitedCaller<'_>, now: Timestamp) {
-        self.record(trying, now, Unwatched::Watch, |watch, trying| watch.note_try(trying, now));
+        self.record(trying, now, Unwatched::Watch, |watch, trying| watch.note_attempt(trying, now));
     }
 
     /// Records a refused attempt. It creates no watch, otherwise refusals would fill the table.
     pub(super) fn record_refused_attempt(&self, trying: &LimitedCaller<'_>, now: Timestamp) {
-        self.record(trying, now, Unwatched::Ignore, |watch, trying| watch.note_try(trying, now));
+        self.record(trying, now, Unwatched::Ignore, |watch, trying| watch.note_attempt(trying, now));
     }
 
     /// Records a granted hold.
@@ -227,12 +227,13 @@ impl Watches {
         turns.map(|(key, watch)| watch.sighting(key, UnusualKind::NeverBought, watch.seen.holds)).collect()
     }
 
-    pub(super) fn written<'a>(&self, sightings: impl Iterator<Item = &'a Sighting>) {
+    /// Records that these observations are written.
+    pub(super) fn mark_written<'a>(&self, sightings: impl Iterator<Item = &'a Sighting>) {
         let mut watched = self.lock();
         for sighting in sightings {
             // A watch that was reset meanwhile has nothing written yet; it then skips a part of its new count.
             if let Some(watch) = watched.by_key.get_mut(&sighting.key) {
-                watch.note_written(sighting.kind, watch.written(sighting.kind).max(sighting.total));
+                watch.mark_written(sighting.kind, watch.written(sighting.kind).max(sighting.total));
             }
         }
     }
@@ -241,7 +242,7 @@ impl Watches {
     pub(super) fn record_purchase(&self, key: &WatchKey) {
         if let Some(watch) = self.lock().by_key.get_mut(key) {
             watch.seen.holds = 0;
-            watch.note_written(UnusualKind::NeverBought, 0);
+            watch.mark_written(UnusualKind::NeverBought, 0);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::AdmissionState;
 use platform::redis_link::{LuaScript, ScriptCall};
 
 /// Time for which a visitor is exempt in a show after a solution, milliseconds.
-pub(super) const PASSED_MS: i64 = 10 * MINUTE_MS;
+pub(super) const EXEMPT_MS: i64 = 10 * MINUTE_MS;
 /// Timeout of Redis; after it this replica uses its own memory.
 const DEADLINE: Duration = Duration::from_millis(250);
 /// Maximum of solutions and visitors remembered locally; the oldest are evicted first.
@@ -31,7 +31,7 @@ pub(super) struct SpentSolutions {
     /// Keys of solutions, and the requests they were spent on.
     local: Cache<String, Uuid>,
     /// Keys of exempt visitors.
-    local_passed: Cache<String, ()>,
+    local_exempt: Cache<String, ()>,
 }
 
 impl SpentSolutions {
@@ -42,7 +42,7 @@ impl SpentSolutions {
             spend: LuaScript::new(include_str!("lua/spend.lua")),
             passes: LuaScript::new(include_str!("lua/passes.lua")),
             local: local_cache(LIFE_MS),
-            local_passed: local_cache(PASSED_MS),
+            local_exempt: local_cache(EXEMPT_MS),
         }
     }
 
@@ -50,21 +50,21 @@ impl SpentSolutions {
     pub(super) async fn spend(&self, state: &AdmissionState, whose: (Uuid, &str), salt: u64, request: Uuid) -> bool {
         let (spent, passed) = (self.key(whose, &format!("spent:{salt:016x}")), self.key(whose, "passed"));
         let mut call = self.spend.call(&[&spent, &passed]);
-        call.arg(request.simple().to_string()).arg(LIFE_MS).arg(PASSED_MS);
+        call.arg(request.simple().to_string()).arg(LIFE_MS).arg(EXEMPT_MS);
         let is_first = match run_script(state, &call).await {
             Some(answer) => answer,
             None => self.local.entry(spent).or_insert(request).await.into_value() == request,
         };
         if is_first {
-            self.local_passed.insert(passed, ()).await;
+            self.local_exempt.insert(passed, ()).await;
         }
         is_first
     }
 
     /// True if a visitor is exempt because of an earlier solution for this show.
-    pub(super) async fn passes(&self, state: &AdmissionState, show: Uuid, owner: &str) -> bool {
+    pub(super) async fn is_exempt(&self, state: &AdmissionState, show: Uuid, owner: &str) -> bool {
         let key = self.key((show, owner), "passed");
-        if self.local_passed.contains_key(&key) {
+        if self.local_exempt.contains_key(&key) {
             return true;
         }
         run_script(state, &self.passes.call(&[&key])).await.unwrap_or(false)

@@ -64,7 +64,7 @@ pub async fn check_pass(state: &AdmissionState, show: &Show, visitor: &Visitor, 
         }
         Some(_) => return Ok(()),
     };
-    if Box::pin(sellers::sells_there(state, show, visitor.account)).await {
+    if Box::pin(sellers::is_seller(state, show, visitor.account)).await {
         return Ok(());
     }
     Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(RETRY_AFTER))

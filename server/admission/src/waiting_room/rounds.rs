@@ -23,10 +23,10 @@ use seats::seat_locks::{MapSnapshot, with_map};
 
 /// Period of the loop.
 const CALL_EVERY: Duration = Duration::from_millis(250);
-/// One of so many rounds also reads which rooms are on, and the unsold seats.
-const LOOK_EVERY: u32 = 4;
-/// Rooms served concurrently.
-const AT_ONCE: usize = 16;
+/// Rounds between two reads of the active rooms and of the unsold seats.
+const ROUNDS_PER_RELOAD: u32 = 4;
+/// Maximum rooms served concurrently.
+const MAX_CONCURRENT: usize = 16;
 
 /// Runs until the server stops.
 pub async fn serve_forever(state: AdmissionState) {
@@ -35,15 +35,15 @@ pub async fn serve_forever(state: AdmissionState) {
         if !rounds.wait_next().await {
             return;
         }
-        let looks = round.is_multiple_of(LOOK_EVERY);
-        if looks && let Err(cause) = state.waiting_rooms.reload(&state.pg, state.clock.now()).await {
+        let is_reload_due = round.is_multiple_of(ROUNDS_PER_RELOAD);
+        if is_reload_due && let Err(cause) = state.waiting_rooms.reload(&state.pg, state.clock.now()).await {
             // The known rooms stay in force: a failing database must not bypass a room.
             tracing::debug!(%cause, "read active waiting rooms failed");
         }
         let state = &state;
         futures::stream::iter(state.waiting_rooms.all())
-            .for_each_concurrent(AT_ONCE, |room| async move {
-                if let Err(problem) = one_round(state, &room, looks).await {
+            .for_each_concurrent(MAX_CONCURRENT, |room| async move {
+                if let Err(problem) = one_round(state, &room, is_reload_due).await {
                     tracing::debug!(?problem, room = %room.id, "serve a waiting room failed");
                 }
             })
@@ -51,12 +51,12 @@ pub async fn serve_forever(state: AdmissionState) {
     }
 }
 
-async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) -> ApiResult<()> {
+async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, is_reload_due: bool) -> ApiResult<()> {
     let show = state.catalogue.find_show_or_rehearsal(room.show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         return Ok(());
     }
-    if looks && room.draw().is_some() {
+    if is_reload_due && room.draw().is_some() {
         let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
         let since = state.clock.now().plus_ms(-PASS_MS);
         let (unsold_places, bought) = read_demand(&state.pg, show.id, since).await?;
@@ -86,7 +86,7 @@ async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) 
         }
     }
     state.hubs.publish_queue(room.show, room.queue());
-    if looks {
+    if is_reload_due {
         sql::record_progress(&state.pg, room.id, status.joined, status.called, status.inside).await?;
     }
     Ok(())

@@ -42,7 +42,7 @@ pub enum SwitchError {
     Opened,
     /// It differs from the version that the request names, or its show has moved to another start.
     Changed,
-    /// Not about the room itself: booking is closed, or a store is unavailable.
+    /// A problem outside the room: booking is closed, or a store is unavailable.
     Other(Problem),
 }
 

@@ -14,7 +14,7 @@ use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::house_seats::{self, labels};
+use super::house_seats::{self, labels, lock_unmoved};
 use super::{CounterStaff, find};
 use crate::BackofficeState;
 use catalogue::Show;
@@ -25,7 +25,7 @@ use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
 use platform::ids;
 use seats::seat_locks::{HoldLimits, LockAttempt, Refusal, RequestIdentity, Selection, with_map};
-use selling::holds;
+use selling::{holds, waiting_list};
 
 /// Duration of a caller's hold, minutes.
 const MINUTES: std::ops::RangeInclusive<u32> = 5..=240;
@@ -50,7 +50,11 @@ pub(super) async fn take(
     let name = name_of(&request.name)?;
     let length_ms = duration_ms(&show, request.minutes, now)?;
     catalogue::sales_open(&show, now)?;
-    if state.waiting.has_any(&show, &Selection::of_seats(seats.clone())) {
+    if waiting_list::is_reserved(state, &show, &Selection::of_seats(seats.clone())).await? {
+        let taken = state.hubs.taken_among(show.id, &seats);
+        if !taken.is_empty() {
+            return Err(holds::seats_problem(&show, &taken));
+        }
         return Err(Problem::new(Code::WaitingListFirst, "Others are waiting for seats like these: they come first."));
     }
     // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.
@@ -62,7 +66,7 @@ pub(super) async fn take(
         return Ok(answer);
     }
     // The row lock serialises concurrent requests, so that each counts the other's hold.
-    sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR NO KEY UPDATE").bind(show.id).execute(&mut *tx).await?;
+    lock_unmoved(&mut tx, &show).await?;
     if open_holds(&mut tx, show.id, now).await?.len() as i64 >= MAX_CALLERS {
         return Err(Problem::new(
             Code::WrongState,

@@ -31,7 +31,7 @@ use identity::accounts;
 /// The routes of the box office, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new()
-        .routes(routes!(mine, open))
+        .routes(routes!(my_till, open_till))
         .routes(routes!(drop_cash))
         .routes(routes!(cash_up))
         .routes(routes!(cash_up_for))
@@ -42,17 +42,17 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(today))
         .routes(routes!(sales))
         .routes(routes!(holder))
-        .routes(routes!(house))
+        .routes(routes!(keep_house_seats))
         .routes(routes!(take_for_guest))
         .routes(routes!(callers, hold_for_caller))
-        .routes(routes!(let_caller_go))
+        .routes(routes!(release_caller_hold))
         .routes(routes!(find_booking))
         .routes(routes!(by_id))
         .routes(routes!(print))
         .routes(routes!(refund))
         .routes(routes!(undo))
         .routes(routes!(pay_out))
-        .routes(routes!(swap))
+        .routes(routes!(exchange_booking))
 }
 
 impl<R, P> StaffRequest<R, P> {
@@ -71,7 +71,7 @@ struct TillPath {
 /// Your open till with its ledger; 204 without one.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
     responses((status = 200, body = TillView), (status = 204, description = "None is open"), NotStaff, OtherTheatre))]
-async fn mine(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice>) -> ApiResult<Response> {
+async fn my_till(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice>) -> ApiResult<Response> {
     Ok(match tills::mine(&state, from.counter()).await? {
         Some(till) => Json(till).into_response(),
         None => StatusCode::NO_CONTENT.into_response(),
@@ -86,7 +86,7 @@ async fn mine(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice
     responses((status = 201, body = TillView), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 409, body = ProblemView, description = "till_open")))]
-async fn open(
+async fn open_till(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<BoxOffice, (), OpenTill>,
 ) -> ApiResult<Answer> {
@@ -266,7 +266,7 @@ async fn holder(
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "seats_taken"),
         (status = 423, body = ProblemView, description = "seats_locked")))]
-async fn house(
+async fn keep_house_seats(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<BoxOffice, ShowPath, HouseSeats>,
 ) -> ApiResult<Answer> {
@@ -333,7 +333,7 @@ async fn hold_for_caller(
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "wrong_state, hold_paying")))]
-async fn let_caller_go(
+async fn release_caller_hold(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<BoxOffice, HoldPath, Reason>,
 ) -> ApiResult<Answer> {
@@ -428,8 +428,8 @@ async fn refund(
     ApiJson(request): ApiJson<RefundRequest>,
 ) -> ApiResult<Answer> {
     // The stored request must not contain the PIN.
-    let said = (&request.seats, &request.reason, request.manager);
-    let intent = from.intent(key, &said);
+    let body = (&request.seats, &request.reason, request.manager);
+    let intent = from.intent(key, &body);
     take_back::refund(&state, from.counter(), from.path.booking, &request, &intent).await
 }
 
@@ -485,7 +485,7 @@ async fn pay_out(
         (status = 410, body = ProblemView, description = "hold_expired"),
         (status = 422, body = ProblemView, description = "key_reused, pin_wrong"),
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
-async fn swap(
+async fn exchange_booking(
     State(state): State<BackofficeState>,
     from: StaffRequest<BoxOffice, BookingPath>,
     key: IdempotencyKey,

@@ -20,7 +20,7 @@ use platform::database::BindAll;
 use selling::bookings::{self, CounterLookup};
 
 /// Minimum and maximum length of a searched name or address, characters.
-pub const ASKED_CHARS: (usize, usize) = (2, 100);
+pub const SEARCH_TERM_CHARS: (usize, usize) = (2, 100);
 /// Age of the oldest shows that are searched: two months, milliseconds.
 const MAX_SHOW_AGE_MS: i64 = 60 * 24 * 60 * MINUTE_MS;
 /// Maximum number of shows whose bookings are searched.
@@ -61,7 +61,7 @@ pub async fn by_id(state: &BackofficeState, counter: CounterStaff<'_>, booking: 
 /// 400 for a search text that is too short or too long, 503 on a timeout.
 pub async fn by_person(state: &BackofficeState, counter: CounterStaff<'_>, term: &str) -> ApiResult<Vec<BookingMatch>> {
     let now = state.clock.now();
-    let (least, most) = ASKED_CHARS;
+    let (least, most) = SEARCH_TERM_CHARS;
     let term = one_line(term, most).filter(|term| term.chars().count() >= least);
     let term = term.ok_or_else(|| {
         Problem::new(Code::Malformed, format!("Name {least} to {most} characters of a name or an e-mail address."))

@@ -15,7 +15,7 @@ use domain::api::box_office::GuestSeats;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use uuid::Uuid;
 
-use super::house_seats::{follow, kept_among, known_seats, labels, write};
+use super::house_seats::{follow, kept_among, known_seats, labels, lock_unmoved, write};
 use super::{CounterStaff, find};
 use crate::BackofficeState;
 use catalogue::Show;
@@ -88,6 +88,7 @@ async fn release_from_house(
     if intent.begin(&mut tx, now).await?.is_some() {
         return Ok(());
     }
+    lock_unmoved(&mut tx, show).await?;
     let (_, others) = kept_among(&mut tx, show.id, seats).await?;
     if !others.is_empty() {
         let detail = format!("{}: not kept by the house (any more).", labels(show, &others));

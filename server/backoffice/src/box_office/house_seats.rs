@@ -51,6 +51,7 @@ pub(super) async fn keep(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
+    lock_unmoved(&mut tx, &show).await?;
     if request.kept {
         let taken = bookings::claimed_among(&mut tx, show.id, &seats, now).await?;
         if !taken.is_empty() {
@@ -114,6 +115,19 @@ pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) ->
     }
     tx.commit().await?;
     Ok(())
+}
+
+/// Locks a show until the transaction ends.
+///
+/// # Errors
+/// 409 when the show has moved since it was cached: the numbers of its seats are of another room.
+pub(super) async fn lock_unmoved(tx: &mut PgConnection, show: &Show) -> ApiResult<()> {
+    let sql = "SELECT layout_id FROM shows WHERE id = $1 FOR NO KEY UPDATE";
+    let layout: Uuid = sqlx::query_scalar(sql).bind(show.id).fetch_one(tx).await?;
+    if layout == show.layout_id {
+        return Ok(());
+    }
+    Err(Problem::new(Code::WrongState, "The show has moved to another room. Look at its seats again."))
 }
 
 /// Splits these seats into those the house keeps and those it does not, and locks the show until the transaction ends.

@@ -23,7 +23,7 @@ mod tills;
 
 pub use caller_holds::is_held_for_callers;
 pub use endpoints::routes;
-pub use find::{ASKED_CHARS, by_id, by_person, by_reference};
+pub use find::{SEARCH_TERM_CHARS, by_id, by_person, by_reference};
 pub use house_seats::{follow as correct_house_seats_on_map, keep_from_start, write as write_house_seats};
 pub use shows::today;
 pub use take_back::{pay_out, refund, undo};

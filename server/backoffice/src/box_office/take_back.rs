@@ -16,7 +16,7 @@ use http::{ApiResult, Code, Problem};
 use identity::accounts::{self, reason_of};
 use identity::audit;
 use platform::clock::from_utc;
-use selling::bookings::{self, CounterReturn};
+use selling::bookings::{self, CounterReturn, ReturnedSeats};
 use selling::outbox;
 
 /// Refunds a booking, or some of its seats, in full. A manager of the theatre approves it with their PIN.
@@ -94,7 +94,12 @@ async fn perform(
     let till = tills::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
     let back = match kind {
         ReturnKind::Refund(request) => {
-            bookings::take_back(&mut tx, booking, request.seats.as_deref(), reason, now).await?
+            if request.labels.is_some() && request.seats.is_none() {
+                return Err(bookings::labels_without_seats());
+            }
+            let labels = request.labels.as_deref();
+            let returned = request.seats.as_deref().map(|seats| ReturnedSeats { seats, labels });
+            bookings::take_back(&mut tx, booking, returned, reason, now).await?
         }
         ReturnKind::Undo => undo_own(&mut tx, counter, till.as_ref(), booking, reason, now).await?,
         ReturnKind::PayOut => bookings::pay_out(&mut tx, booking, now).await?,

@@ -226,8 +226,8 @@ pub async fn cash_up_for(
         return Err(was_counted());
     }
     let expected = till_view(&mut tx, &till).await?.expected;
-    let in_place = Some((counter.account(), reason));
-    if !close_till(&mut tx, till.id, (expected.minor, counted), in_place, now).await? {
+    let counted_by = Some((counter.account(), reason));
+    if !close_till(&mut tx, till.id, (expected.minor, counted), counted_by, now).await? {
         return Err(was_counted());
     }
     let currency = expected.currency;
@@ -483,20 +483,20 @@ async fn insert_till(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Closes a locked till with the counted sum; `in_place` is the manager who counted it for its person, and the reason.
+/// Closes a locked till with the counted sum; `counted_by` is the manager who counted it for its person, and the reason.
 /// Returns `false` when the till is already closed.
 async fn close_till(
     tx: &mut PgConnection,
     id: Uuid,
     (expected, counted): (i64, i64),
-    in_place: Option<(Uuid, &str)>,
+    counted_by: Option<(Uuid, &str)>,
     now: Timestamp,
 ) -> sqlx::Result<bool> {
     let closed = sqlx::query(
         "UPDATE tills SET closed_at = $2, expected_minor = $3, counted_minor = $4, counted_by = $5, counted_why = $6
          WHERE id = $1 AND closed_at IS NULL",
     )
-    .bind_all((id, to_utc(now), expected, counted, in_place.map(|(by, _)| by), in_place.map(|(_, why)| why)))
+    .bind_all((id, to_utc(now), expected, counted, counted_by.map(|(by, _)| by), counted_by.map(|(_, why)| why)))
     .execute(tx)
     .await?;
     Ok(closed.rows_affected() == 1)

@@ -21,11 +21,11 @@ use http::{ApiQuery, Code, Problem};
 pub fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new()
         .routes(routes!(shows))
-        .routes(routes!(standing))
-        .routes(routes!(look))
-        .routes(routes!(listed))
-        .routes(routes!(settled))
-        .routes(routes!(undone))
+        .routes(routes!(door_status))
+        .routes(routes!(scan_tickets))
+        .routes(routes!(list_tickets))
+        .routes(routes!(settle_scans))
+        .routes(routes!(undo_admissions))
 }
 
 /// Shows of your theatre whose doors are open, with the number of admissions.
@@ -40,7 +40,7 @@ async fn shows(State(state): State<BackofficeState>, from: StaffRequest<BoxOffic
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
     responses((status = 200, body = DoorView), NotStaff,
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff")))]
-async fn standing(
+async fn door_status(
     State(state): State<BackofficeState>,
     from: StaffRequest<BoxOffice, ShowPath>,
 ) -> ApiResult<Json<DoorView>> {
@@ -59,7 +59,7 @@ async fn standing(
         (status = 400, body = ProblemView, description = "malformed, key_missing, key_malformed"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "door_closed, still_running")))]
-async fn look(
+async fn scan_tickets(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<BoxOffice, ShowPath, ScanRequest>,
 ) -> ApiResult<Answer> {
@@ -76,7 +76,7 @@ async fn look(
         (status = 400, body = ProblemView, description = "malformed"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "door_closed")))]
-async fn listed(
+async fn list_tickets(
     State(state): State<BackofficeState>,
     from: StaffRequest<BoxOffice, ShowPath>,
     ApiQuery(query): ApiQuery<ListQuery>,
@@ -99,7 +99,7 @@ async fn listed(
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "still_running"),
         (status = 413, body = ProblemView, description = "too_large")))]
-async fn settled(
+async fn settle_scans(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<BoxOffice, ShowPath, SettleRequest>,
 ) -> ApiResult<Answer> {
@@ -116,7 +116,7 @@ async fn settled(
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "not_admitted, still_running")))]
-async fn undone(
+async fn undo_admissions(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<BoxOffice, ShowPath, UndoRequest>,
 ) -> ApiResult<Answer> {

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
+use platform::ids;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewAdmission<'a> {
@@ -86,7 +87,8 @@ pub(super) async fn take_over(
     Ok(taken.rows_affected() == 1)
 }
 
-/// Undoes the active admissions of a scan, or of one ticket of it; returns the codes of their tickets.
+/// Undoes the active admissions of a scan, or of one ticket of it; returns the codes of their tickets. Where another
+/// scan let in a person with the same ticket, it becomes the admission.
 pub(super) async fn undo(
     tx: &mut PgConnection,
     show: Uuid,
@@ -102,8 +104,36 @@ pub(super) async fn undo(
     let (ids, codes): (Vec<Uuid>, Vec<String>) = ids.into_iter().unzip();
     let sql = "UPDATE door_admissions SET undone_at = $2, undone_by = $3
                WHERE id = ANY($1) AND scan_id = $4 AND undone_at IS NULL";
-    sqlx::query(sql).bind_all((&ids, to_utc(now), by, scan)).execute(tx).await?;
+    sqlx::query(sql).bind_all((&ids, to_utc(now), by, scan)).execute(&mut *tx).await?;
+    admit_duplicates(tx, show, &codes, now).await?;
     Ok(codes)
+}
+
+/// Makes the earliest duplicate of each of these tickets its admission: that person is inside, although the first one
+/// was turned away. A duplicate that was undone itself does not count.
+async fn admit_duplicates(tx: &mut PgConnection, show: Uuid, codes: &[String], now: Timestamp) -> sqlx::Result<()> {
+    let sql = "SELECT DISTINCT ON (scan.code) scan.code, scan.theatre_id, scan.scan_id, scan.device, scan.at
+               FROM door_conflicts conflict
+               JOIN door_scans scan ON scan.theatre_id = conflict.theatre_id AND scan.scan_id = conflict.scan_id
+                                   AND scan.code = conflict.ticket_code
+               WHERE conflict.show_id = $1 AND conflict.ticket_code = ANY($2) AND conflict.why = 'already_used'
+                 AND scan.outcome = 'conflict'
+                 AND NOT EXISTS (SELECT FROM door_admissions ended
+                                 WHERE ended.scan_id = scan.scan_id AND ended.ticket_code = scan.code
+                                   AND ended.undone_at IS NOT NULL)
+               ORDER BY scan.code, scan.at, scan.scan_id";
+    let duplicates: Vec<(String, String, Uuid, String, DateTime<Utc>)> =
+        sqlx::query_as(sql).bind_all((show, codes)).fetch_all(&mut *tx).await?;
+    for (code, theatre, scan, device, at) in &duplicates {
+        let let_in = ScanAdmission { at: from_utc(*at), scan: *scan };
+        let admission = NewAdmission { code, theatre, show, device, let_in };
+        if admit(tx, ids::new_id(), &admission, now).await? {
+            let sql = "UPDATE door_scans SET outcome = 'admitted'
+                       WHERE theatre_id = $1 AND scan_id = $2 AND code = $3 AND outcome = 'conflict'";
+            sqlx::query(sql).bind_all((theatre, scan, code)).execute(&mut *tx).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Maximum number of conflicts in an answer.

@@ -11,8 +11,9 @@ use http::idempotency::Answer;
 use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 
-/// Undoes the admissions of a scan, or of one ticket of it; the tickets are valid again. An admission that another scan
-/// has since replaced is not undone.
+/// Undoes the admissions of a scan, or of one ticket of it. The tickets are valid again, except those with which another
+/// scan let in a second person: that scan is their admission now. An admission that another scan has since replaced is not
+/// undone.
 pub(super) async fn undo(
     state: &BackofficeState,
     action: &StaffAction<'_>,

@@ -49,7 +49,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(terms))
         .routes(routes!(cancel))
         .routes(routes!(defective_seats))
-        .routes(routes!(look_at_move, start_move))
+        .routes(routes!(preview_move, start_move))
         .routes(routes!(create_theatre))
         .routes(routes!(theatre, change_theatre))
 }
@@ -341,7 +341,7 @@ async fn defective_seats(
         (status = 400, body = ProblemView, description = "price_invalid: a category of that room has none, malformed"),
         (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state: it is there already")))]
-async fn look_at_move(
+async fn preview_move(
     State(state): State<BackofficeState>,
     from: StaffRequest<Organisers, ShowPath>,
     ApiQuery(query): ApiQuery<MoveQuery>,

@@ -89,10 +89,10 @@ pub async fn keep(
     let place = (screen, layout);
     let before = rows_of(&mut begun.tx, screen, layout).await?;
     let kept: BTreeSet<&str> = before.iter().map(|row| row.label.as_str()).collect();
-    let strange = |label: &&String| !known.contains_key(*label) && (request.kept || !kept.contains(label.as_str()));
-    let strange: Vec<&str> = wanted.iter().filter(strange).map(String::as_str).take(MAX_NAMED).collect();
-    if !strange.is_empty() {
-        return Err(Problem::new(Code::UnknownSeat, format!("The room has no seat {}.", strange.join(", "))));
+    let is_unknown = |label: &&String| !known.contains_key(*label) && (request.kept || !kept.contains(label.as_str()));
+    let unknown_labels: Vec<&str> = wanted.iter().filter(is_unknown).map(String::as_str).take(MAX_NAMED).collect();
+    if !unknown_labels.is_empty() {
+        return Err(Problem::new(Code::UnknownSeat, format!("The room has no seat {}.", unknown_labels.join(", "))));
     }
     let labels: Vec<String> = wanted.iter().cloned().collect();
     if request.kept {

@@ -38,26 +38,26 @@ use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 use platform::background::PeriodicLoop;
 use platform::ids;
-use visitors::{Crowd, Guest};
+use visitors::{Crowd, SimulatedVisitor};
 pub use visitors::{Site, SiteAnswer};
 
-/// Period of reports, and of looks for rehearsals to begin.
+/// Period of reports, and of polls for rehearsals to begin.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
-/// One of so many looks also ends abandoned rehearsals.
+/// One in this many polls also ends abandoned rehearsals.
 const SWEEP_EVERY: u32 = 10;
 /// Time without a report after which a rehearsal counts as abandoned, milliseconds.
 const LEASE_MS: i64 = 30 * SECOND_MS;
-/// The same, for the server that runs it.
+/// [`LEASE_MS`] as a duration, for the server that runs the rehearsal.
 const LEASE: Duration = Duration::from_millis(LEASE_MS.unsigned_abs());
 /// Time before the opening of a show's waiting room at which a running rehearsal ends, milliseconds.
-const GIVE_WAY_MS: i64 = 5 * MINUTE_MS;
-/// Time after the end in which the lock store's keys are deleted again, milliseconds: a request that was under way may
+const END_BEFORE_OPENING_MS: i64 = 5 * MINUTE_MS;
+/// Period after the end in which each sweep deletes the lock store's keys again, milliseconds: a request in flight may
 /// have loaded the map once more.
-const FORGET_AGAIN_MS: i64 = MINUTE_MS;
-/// Time after which a rehearsal ends.
-const LONGEST: Duration = Duration::from_millis(LONGEST_MS.unsigned_abs());
+const REPEAT_DELETION_MS: i64 = MINUTE_MS;
+/// Maximum duration of a rehearsal.
+const MAX_DURATION: Duration = Duration::from_millis(LONGEST_MS.unsigned_abs());
 /// Shortest time from the start to the opening of the waiting room, milliseconds: every server knows it by then.
-const LEAST_OPENING_MS: u64 = 2_000;
+const MIN_OPENING_DELAY_MS: u64 = 2_000;
 
 /// A rehearsal for its page.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ pub async fn start(
     let Ok(mut begun) = action.begin(state).await? else { return Ok(()) };
     let show = waiting_room::show_at(state, action.theatre, show).await?;
     catalogue::sales_open(&show, begun.now.plus_ms(LONGEST_MS))?;
-    // Visitors take what they are offered: spaces for wheelchairs and for companions are left.
+    // The visitors take suggested seats, which never include spaces for wheelchairs and companions.
     let is_offered = |seat: &SeatIndex| show.layout.seat_kind(*seat).rules().is_offered_unasked;
     let for_sale = (0..show.seat_count).filter(|seat| show.blocked.binary_search(seat).is_err());
     let seats = for_sale.filter(is_offered).map(|_| 1).sum();
@@ -180,8 +180,8 @@ async fn claim(state: &BackofficeState, site: &Site) -> ApiResult<Option<Arc<Cro
     let now = state.clock.now();
     let Some((id, figures)) = sql::claim(&state.pg, now).await? else { return Ok(None) };
     let figures = figures.0;
-    // Half of the visitors come before the opening, and are drawn.
-    let opens_in_ms = figures.per_second.map_or(0, |_| (arrival_ms(&figures) / 2).max(LEAST_OPENING_MS));
+    // Half of the visitors arrive before the opening and take part in the draw.
+    let opens_in_ms = figures.per_second.map_or(0, |_| (arrival_ms(&figures) / 2).max(MIN_OPENING_DELAY_MS));
     if let Some(per_second) = figures.per_second {
         let opens_at = now.plus_ms(opens_in_ms.cast_signed());
         let mut connection = state.pg.acquire().await?;
@@ -199,10 +199,10 @@ fn arrival_ms(figures: &RehearsalFigures) -> u64 {
 async fn run(state: BackofficeState, crowd: Arc<Crowd>) {
     let begun_at = Instant::now();
     let figures = crowd.figures();
-    let mut guests = JoinSet::new();
+    let mut visitors = JoinSet::new();
     for number in 0..u16::try_from(figures.people).unwrap_or(u16::MAX) {
         let after = Duration::from_millis(ids::jitter(arrival_ms(&figures)));
-        guests.spawn(Guest::new(Arc::clone(&crowd), number).visit(after));
+        visitors.spawn(SimulatedVisitor::new(Arc::clone(&crowd), number).visit(after));
     }
     let mut rounds = PeriodicLoop::every(&state.stop, REPORT_EVERY);
     let mut reported_at = begun_at;
@@ -210,14 +210,14 @@ async fn run(state: BackofficeState, crowd: Arc<Crowd>) {
         if !rounds.wait_next().await {
             break RehearsalEnd::Interrupted;
         }
-        while guests.try_join_next().is_some() {}
-        let asked_at = Instant::now();
+        while visitors.try_join_next().is_some() {}
+        let sent_at = Instant::now();
         match timeout_at((reported_at + LEASE).into(), report(&state, &crowd)).await {
             Ok(Ok(Some(end))) => break end,
-            Ok(Ok(None)) if guests.is_empty() => break RehearsalEnd::AllServed,
-            Ok(Ok(None)) if begun_at.elapsed() > LONGEST => break RehearsalEnd::OutOfTime,
+            Ok(Ok(None)) if visitors.is_empty() => break RehearsalEnd::AllServed,
+            Ok(Ok(None)) if begun_at.elapsed() > MAX_DURATION => break RehearsalEnd::OutOfTime,
             // Other servers count the lease from `rehearsals.seen_at`, which is later.
-            Ok(Ok(None)) => reported_at = asked_at,
+            Ok(Ok(None)) => reported_at = sent_at,
             Ok(Err(problem)) => {
                 tracing::warn!(?problem, rehearsal = %crowd.id, "report of a rehearsal failed, retrying");
             }
@@ -227,8 +227,8 @@ async fn run(state: BackofficeState, crowd: Arc<Crowd>) {
             }
         }
     };
-    // Dropping them cancels their requests.
-    guests.shutdown().await;
+    // Shutting them down cancels their requests.
+    visitors.shutdown().await;
     let mut figures = crowd.final_figures();
     if end == RehearsalEnd::SoldOut {
         figures.no_seats += figures.unserved();
@@ -253,19 +253,19 @@ async fn report(state: &BackofficeState, crowd: &Crowd) -> ApiResult<Option<Rehe
         Some(false) if figures.taken >= figures.seats => Some(RehearsalEnd::SoldOut),
         Some(false) => {
             let mut connection = state.pg.acquire().await?;
-            is_near_opening(state, &mut connection, GIVE_WAY_MS, now).await?.then_some(RehearsalEnd::GaveWay)
+            is_near_opening(state, &mut connection, END_BEFORE_OPENING_MS, now).await?.then_some(RehearsalEnd::GaveWay)
         }
     })
 }
 
-/// Ends abandoned rehearsals, and deletes again what requests under way may have loaded.
+/// Ends abandoned rehearsals, and deletes again the maps that requests in flight may have loaded.
 async fn sweep(state: &BackofficeState) -> ApiResult<()> {
     let now = state.clock.now();
     for id in sql::abandoned(&state.pg, now.plus_ms(-LEASE_MS)).await? {
         sql::end(&state.pg, id, RehearsalEnd::Interrupted, None, now).await?;
         tracing::warn!(rehearsal = %id, "ended a rehearsal that its server abandoned");
     }
-    for id in sql::ended(&state.pg, now.plus_ms(-FORGET_AGAIN_MS)).await? {
+    for id in sql::ended(&state.pg, now.plus_ms(-REPEAT_DELETION_MS)).await? {
         forget(state, id).await?;
     }
     Ok(())

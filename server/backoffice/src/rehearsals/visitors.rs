@@ -25,9 +25,9 @@ pub type SiteAnswer = Pin<Box<dyn Future<Output = Response> + Send>>;
 /// The server's router with all of its layers.
 pub type Site = Arc<dyn Fn(Request) -> SiteAnswer + Send + Sync>;
 
-/// Time between two looks at the waiting room. A look calls no store.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Longest time in which a visitor looks at the map, milliseconds.
+/// Polling interval of a waiting visitor. A poll calls no store.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Maximum time for which a visitor looks at the map, milliseconds.
 const CHOOSING_MS: u64 = 3_000;
 /// Attempts at seats per visitor.
 const MAX_TRIES: u32 = 3;
@@ -111,14 +111,14 @@ impl Crowd {
         }
     }
 
-    // Held for a moment only, never across an await.
+    /// Locks the tally. Never held across an await.
     fn lock(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A simulated visitor.
-pub(super) struct Guest {
+pub(super) struct SimulatedVisitor {
     crowd: Arc<Crowd>,
     cookie: String,
     address: IpAddr,
@@ -126,7 +126,7 @@ pub(super) struct Guest {
     pass: Option<String>,
 }
 
-impl Guest {
+impl SimulatedVisitor {
     /// The visitor with this number. Each has its own network, so that limits per address count people.
     pub(super) fn new(crowd: Arc<Crowd>, number: u16) -> Self {
         let secret = ids::new_id().simple().to_string();
@@ -203,7 +203,7 @@ impl Guest {
     }
 
     async fn is_waiting(&self) -> Option<bool> {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let (_, body) = self.send(Method::GET, "/queue", Body::empty()).await;
         let view: QueueView = serde_json::from_slice(&body).ok()?;
         Some(view.state == QueueState::Waiting)
@@ -227,9 +227,9 @@ impl Guest {
 
     /// Sends a request whose time counts.
     async fn attempt(&self, method: Method, path: &str, body: Body) -> (StatusCode, Bytes) {
-        let asked_at = Instant::now();
+        let sent_at = Instant::now();
         let answer = self.send(method, path, body).await;
-        let took = u32::try_from(asked_at.elapsed().as_millis()).unwrap_or(u32::MAX);
+        let took = u32::try_from(sent_at.elapsed().as_millis()).unwrap_or(u32::MAX);
         self.crowd.lock().answers_ms.push(took);
         answer
     }

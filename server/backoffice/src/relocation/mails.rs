@@ -70,8 +70,9 @@ async fn build_and_send(state: &BackofficeState, due: &DueMail) -> ApiResult<Res
 /// Builds the mail; `None` when the booking has no address or is no longer confirmed.
 async fn mail(state: &BackofficeState, due: &DueMail) -> ApiResult<Option<NoticeMail>> {
     let found = bookings::find(&mut *state.pg.acquire().await?, due.booking_id).await?;
-    let stands = |row: &bookings::BookingRow| row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty();
-    let Some(row) = found.filter(stands) else { return Ok(None) };
+    let can_be_mailed =
+        |row: &bookings::BookingRow| row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty();
+    let Some(row) = found.filter(can_be_mailed) else { return Ok(None) };
     let show = state.catalogue.find_show(row.show_id).await?;
     let until = due.answer_until.map(|until| show.local_time(from_utc(until)));
     Ok(Some(NoticeMail {

@@ -205,7 +205,7 @@ fn describe_error(cause: &reqwest::Error) -> String {
 async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &DeliveryOutcome) -> sqlx::Result<()> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
-    let (to, status, trouble, pause) = match outcome {
+    let (to, status, error, pause) = match outcome {
         DeliveryOutcome::Delivered(status) => (DeliveryState::Delivered, Some(*status), None, 0),
         DeliveryOutcome::Gone => {
             (DeliveryState::Failed, Some(StatusCode::GONE.as_u16()), Some("it says that it is gone"), 0)
@@ -220,7 +220,7 @@ async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &De
     // Lock order: the endpoint before its delivery, as in switching it off; the reverse order could deadlock.
     sql::lock_for_outcome(&mut tx, due.endpoint_id).await?;
     // A later attempt or a manager has changed the delivery since: their outcome counts.
-    if !sql::record_attempt(&mut tx, due, to, (status, trouble), now.plus_ms(pause)).await? {
+    if !sql::record_attempt(&mut tx, due, to, (status, error), now.plus_ms(pause)).await? {
         return Ok(());
     }
     if to == DeliveryState::Delivered {
@@ -228,11 +228,9 @@ async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &De
     } else if let Some((theatre, row)) = sql::add_failure(&mut tx, due.endpoint_id).await? {
         let notice = match outcome {
             DeliveryOutcome::Gone => Some("It answered 410 Gone.".to_owned()),
-            _ if row.failures >= MAX_FAILURES => Some(format!(
-                "{} tries in a row failed; the last one: {}.",
-                row.failures,
-                trouble.unwrap_or("no answer")
-            )),
+            _ if row.failures >= MAX_FAILURES => {
+                Some(format!("{} tries in a row failed; the last one: {}.", row.failures, error.unwrap_or("no answer")))
+            }
             _ => None,
         };
         if let (Some(notice), Ok(EndpointState::On)) = (notice, row.state())

@@ -228,14 +228,14 @@ pub(super) async fn record_attempt(
     tx: &mut PgConnection,
     due: &DueDelivery,
     state: DeliveryState,
-    (status, trouble): (Option<u16>, Option<&str>),
+    (status, error): (Option<u16>, Option<&str>),
     run_after: Timestamp,
 ) -> sqlx::Result<bool> {
     let noted = sqlx::query(
         "UPDATE webhook_deliveries SET state = $3, last_status = $4, last_trouble = $5, run_after = $6
          WHERE id = $1 AND tries = $2 AND state = 'waiting'",
     )
-    .bind_all((due.id, due.tries, state.as_str(), status.map(i32::from), trouble, to_utc(run_after)))
+    .bind_all((due.id, due.tries, state.as_str(), status.map(i32::from), error, to_utc(run_after)))
     .execute(tx)
     .await?;
     Ok(noted.rows_affected() == 1)

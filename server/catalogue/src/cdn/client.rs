@@ -16,10 +16,10 @@ use crate::CatalogueSettings;
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// Deadline of the answer, connecting included.
 pub(super) const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
-/// The tags once more, parted by spaces.
+/// Header with the tags, separated by spaces.
 const SURROGATE_KEY: &str = "surrogate-key";
 /// Maximum length of a logged failure, characters.
-const MAX_TROUBLE_CHARS: usize = 200;
+const MAX_ERROR_CHARS: usize = 200;
 
 /// The CDN in front of the server, if one is configured.
 pub struct Cdn(Option<Endpoint>);
@@ -30,7 +30,7 @@ struct Endpoint {
     token: HeaderValue,
 }
 
-/// Why tags were not purged, as far as is known.
+/// The failure of a purge.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPurged {
     /// The CDN answered with an error.
@@ -42,7 +42,7 @@ pub enum NotPurged {
 }
 
 impl Cdn {
-    /// From the settings.
+    /// The client that the settings configure, if any.
     ///
     /// # Errors
     /// When they cannot be used.
@@ -76,29 +76,29 @@ impl Cdn {
     /// When the CDN did not confirm the purge.
     pub async fn purge(&self, tags: &[&str]) -> Result<(), NotPurged> {
         let Some(endpoint) = &self.0 else { return Ok(()) };
-        let asked = endpoint.http.post(endpoint.url.clone()).header(AUTHORIZATION, endpoint.token.clone());
-        // For those that read no bodies.
-        let asked = asked.header(SURROGATE_KEY, tags.join(" "));
-        match asked.json(&json!({ "tags": tags })).send().await {
+        let request = endpoint.http.post(endpoint.url.clone()).header(AUTHORIZATION, endpoint.token.clone());
+        // For CDNs that read the header only.
+        let request = request.header(SURROGATE_KEY, tags.join(" "));
+        match request.json(&json!({ "tags": tags })).send().await {
             // The body is not read.
-            Ok(answer) => judged(answer.status()),
-            Err(cause) => Err(NotPurged::Unreachable(in_words(&cause))),
+            Ok(answer) => check_status(answer.status()),
+            Err(cause) => Err(NotPurged::Unreachable(describe_error(&cause))),
         }
     }
 }
 
-fn judged(status: StatusCode) -> Result<(), NotPurged> {
+fn check_status(status: StatusCode) -> Result<(), NotPurged> {
     if status.is_success() { Ok(()) } else { Err(NotPurged::Refused(status.as_u16())) }
 }
 
-/// The failure without the address, which may contain secrets.
-fn in_words(cause: &reqwest::Error) -> String {
+/// Describes an error without the address, which may contain secrets.
+fn describe_error(cause: &reqwest::Error) -> String {
     let mut last: &dyn std::error::Error = cause;
     while let Some(deeper) = last.source() {
         last = deeper;
     }
-    let words = if cause.is_timeout() { "it did not answer in time".to_owned() } else { last.to_string() };
-    words.chars().filter(|sign| !sign.is_control()).take(MAX_TROUBLE_CHARS).collect()
+    let text = if cause.is_timeout() { "it did not answer in time".to_owned() } else { last.to_string() };
+    text.chars().filter(|character| !character.is_control()).take(MAX_ERROR_CHARS).collect()
 }
 
 /// Checks the CDN settings. Returns each invalid setting with the reason, to be read after its name.
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn only_a_2xx_answer_confirms_a_purge() {
-        assert_eq!(judged(StatusCode::NO_CONTENT), Ok(()));
+        assert_eq!(check_status(StatusCode::NO_CONTENT), Ok(()));
         for status in
             [StatusCode::FOUND, StatusCode::UNAUTHORIZED, StatusCode::TOO_MANY_REQUESTS, StatusCode::BAD_GATEWAY]
         {
-            assert_eq!(judged(status), Err(NotPurged::Refused(status.as_u16())));
+            assert_eq!(check_status(status), Err(NotPurged::Refused(status.as_u16())));
         }
     }
 }

@@ -17,7 +17,7 @@ use platform::telemetry::{CdnPurge, cdn_purged};
 use platform::{housekeeping, ids};
 
 /// Interval of the checks for due tags.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const CHECK_EVERY: Duration = Duration::from_millis(500);
 /// Tags per call: Cloudflare's maximum.
 const MAX_TAGS: i64 = 30;
 /// Lease of a tag: longer than a call. Another replica takes an expired one.
@@ -28,10 +28,10 @@ const MAX_TRIES: i32 = 30;
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// Interval in which a server records that a CDN is configured, and deletes old purges.
+/// Interval at which a server records that a CDN is configured, and deletes old purges.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(3_600);
-/// Purges are stored this long, parked ones too: no CDN caches one of our pages for a week.
-const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Lifetime of a stored purge, parked ones included: no CDN caches one of our pages for a week.
+const PURGE_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Rows per delete statement, so that its locks are short.
 const MAX_AT_ONCE: i64 = 2_000;
 
@@ -40,7 +40,7 @@ pub async fn relay_forever(state: CatalogueState) {
     if !state.cdn.is_configured() {
         return;
     }
-    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    let mut rounds = PeriodicLoop::every(&state.stop, CHECK_EVERY);
     while rounds.wait_next().await {
         while !state.stop.is_cancelled() {
             match take_due(&state.pg).await {
@@ -55,11 +55,11 @@ pub async fn relay_forever(state: CatalogueState) {
     }
 }
 
-/// One call for all of them, each tag once in it, and what it came to.
+/// Sends the tags of purges in one call, each tag once, and records the result.
 async fn send_purges(state: &CatalogueState, purges: &[DuePurge]) {
     let tags: BTreeSet<&str> = purges.iter().map(|purge| purge.tag.as_str()).collect();
     let tags: Vec<&str> = tags.into_iter().collect();
-    let noted = match state.cdn.purge(&tags).await {
+    let recorded = match state.cdn.purge(&tags).await {
         Ok(()) => {
             cdn_purged(CdnPurge::Accepted, tags.len());
             record_purged(&state.pg, purges).await
@@ -71,8 +71,9 @@ async fn send_purges(state: &CatalogueState, purges: &[DuePurge]) {
             };
             cdn_purged(outcome, tags.len());
             let pause_s = pause_s(purges, ids::jitter);
-            let later: Vec<PostponedPurge> = purges.iter().map(|purge| later(purge, pause_s, &cause)).collect();
-            let parked = purges.iter().zip(&later).filter(|(_, later)| later.parked_why.is_some());
+            let postponed: Vec<PostponedPurge> =
+                purges.iter().map(|purge| postponed_purge(purge, pause_s, &cause)).collect();
+            let parked = purges.iter().zip(&postponed).filter(|(_, postponed)| postponed.parked_why.is_some());
             let parked: BTreeSet<&str> = parked.map(|(purge, _)| purge.tag.as_str()).collect();
             if parked.is_empty() {
                 tracing::warn!(%cause, tags = tags.len(), "CDN purge failed; retrying");
@@ -80,11 +81,11 @@ async fn send_purges(state: &CatalogueState, purges: &[DuePurge]) {
                 cdn_purged(CdnPurge::Parked, parked.len());
                 tracing::error!(%cause, tags = parked.len(), "CDN purge failed; parked for an operator");
             }
-            postpone(&state.pg, purges, &later).await
+            postpone(&state.pg, purges, &postponed).await
         }
     };
-    if let Err(cause) = noted {
-        // Their lease ends, and they are purged again: tags may be.
+    if let Err(cause) = recorded {
+        // The purges are repeated when their lease expires, which is harmless.
         tracing::warn!(%cause, tags = tags.len(), "record the result of a CDN purge failed");
     }
 }
@@ -96,8 +97,8 @@ fn pause_s(purges: &[DuePurge], jitter: impl Fn(u64) -> u64) -> f64 {
     Duration::from_millis(jitter(doubled.min(LONGEST_PAUSE_MS))).as_secs_f64()
 }
 
-/// When a wish is tried again after a failure, or that it is not.
-fn later(purge: &DuePurge, pause_s: f64, cause: &NotPurged) -> PostponedPurge {
+/// The retry of a failed purge, or its parking after the last attempt.
+fn postponed_purge(purge: &DuePurge, pause_s: f64, cause: &NotPurged) -> PostponedPurge {
     PostponedPurge { pause_s, parked_why: (purge.tries >= MAX_TRIES).then(|| cause.to_string()) }
 }
 
@@ -111,18 +112,18 @@ pub async fn announce_forever(state: CatalogueState) {
             tracing::warn!(%cause, "record that a CDN is configured failed");
         }
         let delete = |limit| delete_old(&state.pg, limit);
-        housekeeping::clear(&state.stop, "old wishes for purges", MAX_AT_ONCE, delete).await;
+        housekeeping::clear(&state.stop, "old CDN purges", MAX_AT_ONCE, delete).await;
     }
 }
 
-/// Rows taken with the tags of one call: a tag may be wanted by many changes.
+/// Maximum number of rows per call: many changes may purge one tag.
 const MAX_ROWS: i64 = 2_000;
-/// Parked tags named at once, the oldest first.
+/// Maximum number of parked tags in a list.
 const MAX_LISTED: i64 = 500;
 /// Lifetime of the record that a CDN is configured, seconds: longer than any pause between two servers.
-const BELIEVED_S: f64 = 24.0 * 3_600.0;
+const ANNOUNCED_FOR_S: f64 = 24.0 * 3_600.0;
 
-/// A wish for a purge that was taken: which, in which round, and at which try.
+/// A leased purge: its row, its round and the number of this attempt.
 #[derive(Clone, Debug, platform::FromRow)]
 struct DuePurge {
     id: i64,
@@ -131,7 +132,7 @@ struct DuePurge {
     tries: i32,
 }
 
-/// The retry of a failed purge.
+/// A failed purge: the pause before its retry, or why it is parked.
 struct PostponedPurge {
     pause_s: f64,
     /// Set when it is parked.
@@ -142,11 +143,10 @@ struct PostponedPurge {
 pub async fn announce(pg: &PgPool) -> sqlx::Result<()> {
     let sql = "INSERT INTO cdn (there, told_until) VALUES (true, now() + make_interval(secs => $1))
                ON CONFLICT (there) DO UPDATE SET told_until = EXCLUDED.told_until";
-    sqlx::query(sql).bind(BELIEVED_S).execute(pg).await.map(drop)
+    sqlx::query(sql).bind(ANNOUNCED_FOR_S).execute(pg).await.map(drop)
 }
 
-/// Takes all wishes that are due for so many tags, the oldest first, and for so long. What another replica takes just now
-/// is passed over.
+/// Leases the due purges of at most [`MAX_TAGS`] tags, the oldest first; skips rows that another replica has locked.
 async fn take_due(pg: &PgPool) -> sqlx::Result<Vec<DuePurge>> {
     let sql = "WITH wanted AS (SELECT tag FROM cdn_purges WHERE parked_why IS NULL AND run_after <= now()
                                GROUP BY tag ORDER BY min(id) LIMIT $1),
@@ -159,8 +159,8 @@ async fn take_due(pg: &PgPool) -> sqlx::Result<Vec<DuePurge>> {
     sqlx::query_as(sql).bind_all((MAX_TAGS, MAX_ROWS, LEASE.as_secs_f64())).fetch_all(pg).await
 }
 
-/// Records a success: the first round is followed by the second, and the second by deletion. Rows that another replica has
-/// leased since stay.
+/// Records a success: schedules the second round after the first, and deletes the purge after the second. Skips rows that
+/// another replica has leased since.
 async fn record_purged(pg: &PgPool, purges: &[DuePurge]) -> sqlx::Result<()> {
     let (ids, rounds, tries) = keys(purges);
     sqlx::query(
@@ -179,8 +179,8 @@ async fn record_purged(pg: &PgPool, purges: &[DuePurge]) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// The CDN has not: each is tried again after its pause, or waits for a person.
-async fn postpone(pg: &PgPool, purges: &[DuePurge], later: &[PostponedPurge]) -> sqlx::Result<()> {
+/// Records a failure: schedules the retry of each purge, or parks it.
+async fn postpone(pg: &PgPool, purges: &[DuePurge], postponed: &[PostponedPurge]) -> sqlx::Result<()> {
     let (ids, rounds, tries) = keys(purges);
     sqlx::query(
         "UPDATE cdn_purges purge
@@ -193,25 +193,25 @@ async fn postpone(pg: &PgPool, purges: &[DuePurge], later: &[PostponedPurge]) ->
     .bind(ids)
     .bind(rounds)
     .bind(tries)
-    .bind(later.iter().map(|later| later.pause_s).collect::<Vec<_>>())
-    .bind(later.iter().map(|later| later.parked_why.clone()).collect::<Vec<_>>())
+    .bind(postponed.iter().map(|postponed| postponed.pause_s).collect::<Vec<_>>())
+    .bind(postponed.iter().map(|postponed| postponed.parked_why.clone()).collect::<Vec<_>>())
     .execute(pg)
     .await?;
     Ok(())
 }
 
-/// The keys of an attempt: id, round and attempt number.
+/// The columns that identify attempts: id, round and attempt number.
 fn keys(purges: &[DuePurge]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
     let ids = purges.iter().map(|purge| purge.id).collect();
     (ids, purges.iter().map(|purge| purge.round).collect(), purges.iter().map(|purge| purge.tries).collect())
 }
 
-/// Deletes wishes of so long ago, so many at most; how many. What they were about no CDN keeps any more.
+/// Deletes at most `limit` purges that are older than [`PURGE_LIFE`]; returns their number.
 async fn delete_old(pg: &PgPool, limit: i64) -> sqlx::Result<u64> {
     let sql = "DELETE FROM cdn_purges WHERE id IN (
                    SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
                    ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)";
-    let gone = sqlx::query(sql).bind_all((KEPT.as_secs_f64(), limit)).execute(pg).await?;
+    let gone = sqlx::query(sql).bind_all((PURGE_LIFE.as_secs_f64(), limit)).execute(pg).await?;
     Ok(gone.rows_affected())
 }
 
@@ -224,11 +224,11 @@ pub struct ParkedPurge {
     pub tries: i32,
     /// Last failure.
     pub why: String,
-    /// When it was wanted first.
+    /// Time of the first change that purged it.
     pub since: Timestamp,
 }
 
-/// Tags that wait for a person, each once, the oldest first.
+/// Parked tags, each once, the oldest first.
 pub async fn parked(pg: &PgPool) -> sqlx::Result<Vec<ParkedPurge>> {
     let sql = "SELECT tag, max(tries), (array_agg(parked_why ORDER BY id DESC))[1], min(wanted_at)
                FROM cdn_purges WHERE parked_why IS NOT NULL GROUP BY tag ORDER BY min(id) LIMIT $1";
@@ -236,7 +236,7 @@ pub async fn parked(pg: &PgPool) -> sqlx::Result<Vec<ParkedPurge>> {
     Ok(rows.into_iter().map(|(tag, tries, why, at)| ParkedPurge { tag, tries, why, since: from_utc(at) }).collect())
 }
 
-/// Has everything that was parked tried again, its tries forgotten; how many tags that were.
+/// Makes all parked purges due again, with their attempts reset; returns the number of tags.
 pub async fn retry_parked(pg: &PgPool) -> sqlx::Result<i64> {
     let sql = "WITH back AS (UPDATE cdn_purges SET parked_why = NULL, tries = 0, run_after = now()
                              WHERE parked_why IS NOT NULL RETURNING tag)
@@ -256,7 +256,7 @@ mod tests {
     fn pauses_double_up_to_a_minute_and_end_with_parking() {
         let pauses: Vec<f64> = [1, 2, 3, 8, 29].map(|tries| pause_s(&[purge(1), purge(tries)], |limit| limit)).into();
         assert_eq!(pauses, [0.5, 1.0, 2.0, 60.0, 60.0]);
-        let parked = |tries| later(&purge(tries), 1.0, &NotPurged::Refused(500)).parked_why;
+        let parked = |tries| postponed_purge(&purge(tries), 1.0, &NotPurged::Refused(500)).parked_why;
         assert_eq!(parked(MAX_TRIES - 1), None);
         assert_eq!(parked(MAX_TRIES).as_deref(), Some("it answered 500"));
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::VariantName;
 use domain::pricing::Tariff;
+use domain::seats::DEFAULT_HOLD_MS;
 use domain::time::Timestamp;
 use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
@@ -176,7 +177,7 @@ async fn films(connection: &mut PgConnection, chain: &Chain) -> sqlx::Result<()>
 async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date,
-                            language, format, currency, prices, blocked)
+                            language, format, currency, prices, blocked, hold_ms)
          SELECT new.id, new.screen_id, new.film_id, new.layout_id, new.starts_at, new.local_date,
                 new.language, new.format, new.currency, new.prices::jsonb,
                 ARRAY (SELECT unnest(new.blocked::integer[])
@@ -184,7 +185,8 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> s
                        SELECT kept.seat_no FROM standing_house_seats kept
                        WHERE kept.screen_id = new.screen_id AND kept.layout_id = new.layout_id
                          AND kept.seat_no IS NOT NULL
-                       ORDER BY 1)
+                       ORDER BY 1),
+                $12
          FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::timestamptz[], $6::date[],
                      $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
               AS new (id, screen_id, film_id, layout_id, starts_at, local_date,
@@ -207,6 +209,7 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> s
     .bind(column(shows, |show| show.currency.as_str()))
     .bind(column(shows, |show| show.prices.as_str()))
     .bind(column(shows, |show| array_literal(&show.house_seats)))
+    .bind(DEFAULT_HOLD_MS)
     .fetch_all(connection)
     .await
 }

@@ -1,7 +1,7 @@
 //! Marks: the primary's log position at known instants, and from these an upper bound of a standby's age.
 //!
-//! A standby that has replayed up to a mark shows at least what the primary showed when the mark was set. So its age is known
-//! by our own clock alone, and an idle primary makes no standby old: every mark is reached.
+//! A standby that has replayed up to a mark shows at least what the primary showed when the mark was set. So our own clock
+//! alone gives its age, and an idle primary makes no standby old: every mark is reached.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,17 +13,17 @@ pub const LAG_LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StandbyState {
-    /// Its lag may be too large, or the primary's position is unknown.
+    /// The lag may be too large, or the primary's position is unknown.
     Behind,
-    /// Its lag is small enough until then.
+    /// The lag is small enough until this instant.
     Near { until: Instant },
-    /// It is not a standby.
+    /// The server is not a standby.
     NotAStandby,
-    /// It follows another primary.
+    /// The server follows another primary.
     Another,
 }
 
-/// The marks of a primary, the oldest first. So many as fit into [`LAG_LIMIT`].
+/// The marks of a primary within [`LAG_LIMIT`], the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     of: Option<DatabaseIdentity>,
@@ -58,7 +58,7 @@ impl Marks {
     }
 }
 
-/// Which database of which cluster. A copy made of the files, as a standby is, has the same.
+/// Identifies a database of a Postgres cluster. A standby has the identity of its primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, platform::FromRow)]
 pub struct DatabaseIdentity {
     cluster: i64,

@@ -6,14 +6,14 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::*;
 
-fn nowhere() -> PgPool {
+fn unreachable_pool() -> PgPool {
     PgPoolOptions::new().connect_lazy_with(PgConnectOptions::new().host("127.0.0.1").port(1))
 }
 
-/// A standby that was just seen to be near.
+/// A standby whose lag was just measured as small.
 fn near() -> Standby {
-    let standby = Standby::new(nowhere(), nowhere());
-    standby.stands(StandbyState::Near { until: Instant::now() + LAG_LIMIT });
+    let standby = Standby::new(unreachable_pool(), unreachable_pool());
+    standby.set_state(StandbyState::Near { until: Instant::now() + LAG_LIMIT });
     standby
 }
 
@@ -23,15 +23,15 @@ async fn answered(standby: &Standby) -> Result<u32, CatalogueRead> {
 
 #[tokio::test]
 async fn a_standby_is_read_while_its_lag_is_known_and_small() {
-    let standby = Standby::new(nowhere(), nowhere());
+    let standby = Standby::new(unreachable_pool(), unreachable_pool());
     assert_eq!(answered(&standby).await, Err(CatalogueRead::Behind), "not compared yet");
-    standby.stands(StandbyState::Near { until: Instant::now() + LAG_LIMIT });
+    standby.set_state(StandbyState::Near { until: Instant::now() + LAG_LIMIT });
     assert_eq!(answered(&standby).await, Ok(7));
-    // Without further comparisons it is not read for ever.
-    standby.stands(StandbyState::Near { until: Instant::now() });
+    // Without another comparison it is not read any more.
+    standby.set_state(StandbyState::Near { until: Instant::now() });
     assert_eq!(answered(&standby).await, Err(CatalogueRead::Behind));
     for unfit in [StandbyState::NotAStandby, StandbyState::Another] {
-        standby.stands(unfit);
+        standby.set_state(unfit);
         assert_eq!(answered(&standby).await, Err(CatalogueRead::Unfit));
     }
 }

@@ -1,4 +1,4 @@
-//! An answer that can be given again, byte for byte.
+//! An answer that can be replayed byte for byte.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -15,12 +15,12 @@ use crate::{ApiResult, Problem};
 pub struct Answer {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
-    /// Until when it is kept, where that was read and not decided just now.
+    /// Expiry in the store; `None` for a new answer.
     pub(super) kept_until: Option<Timestamp>,
 }
 
 impl Answer {
-    /// `body` as JSON.
+    /// An answer with `body` as JSON.
     ///
     /// # Errors
     /// When it cannot be serialised: a bug.
@@ -29,13 +29,13 @@ impl Answer {
         Ok(Self { status, body: body.into(), kept_until: None })
     }
 
-    /// Done, and nothing to say.
+    /// A 204 answer without a body.
     #[must_use]
     pub const fn no_content() -> Self {
         Self { status: StatusCode::NO_CONTENT, body: Bytes::new(), kept_until: None }
     }
 
-    /// One that was stored.
+    /// An answer that was read from a store.
     ///
     /// # Errors
     /// When `status` is invalid: the row or entry is corrupt.
@@ -44,19 +44,19 @@ impl Answer {
         Ok(Self { status, body, kept_until: Some(kept_until) })
     }
 
-    /// Its status.
+    /// The HTTP status.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// Its body; copies share the bytes.
+    /// The body; clones share the bytes.
     #[must_use]
     pub const fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// Adds the headers that go with it.
+    /// Writes the content type and the cache rule of the answer.
     pub fn write_headers(&self, headers: &mut HeaderMap) {
         if self.status != StatusCode::NO_CONTENT {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -24,14 +24,14 @@ pub async fn replay_all(
     let names: Vec<_> = intents.iter().map(|intent| (intent.owner.as_str(), intent.key.as_str())).collect();
     let mut rows = sql::find_all(tx, &names, now).await?;
     // Each row is used once: the caller must handle duplicate keys in a batch.
-    let judged = intents.iter().map(|intent| match rows.remove(&intent.name()) {
-        Some(row) => intent.judge(row).map(Some),
+    let answers = intents.iter().map(|intent| match rows.remove(&intent.name()) {
+        Some(row) => intent.answer_of(row).map(Some),
         None => Ok(None),
     });
-    Ok(judged.collect())
+    Ok(answers.collect())
 }
 
-/// Adds the question whether all of these keys are free to a batch; see [`all_keys_free`].
+/// Adds a query for known keys to a batch; [`all_keys_free`] reads its result.
 ///
 /// # Errors
 /// When an argument cannot be encoded.
@@ -40,16 +40,16 @@ pub fn add_lookup(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> sq
     sql::add_lookup(cte, &names, now)
 }
 
-/// The answer to [`add_lookup`]; if it is false, [`replay_all`] finds the known keys.
+/// True if [`add_lookup`] found no known key; otherwise [`replay_all`] finds them.
 ///
 /// # Errors
-/// When the answer cannot be decoded.
+/// When the result cannot be decoded.
 pub fn all_keys_free(results: &StatementResults) -> sqlx::Result<bool> {
     Ok(results.column::<String>("known_keys", "key")?.is_empty())
 }
 
 /// Adds the claims of keys that were free when looked up; keys with an answer are completed at once. Waits for concurrent
-/// requests with the same key. Keys must be distinct. `surely_free`: no key has a row, not even an expired one; if one has,
+/// requests with the same key. Keys must be distinct. `assume_free`: no key has a row, not even an expired one; if one has,
 /// the statement fails with a unique violation, and [`lost_claims`] does not apply.
 ///
 /// # Errors
@@ -57,7 +57,7 @@ pub fn all_keys_free(results: &StatementResults) -> sqlx::Result<bool> {
 pub fn add_claims(
     cte: &mut CteBatch,
     claims: &[(&Intent, Option<&Answer>)],
-    surely_free: bool,
+    assume_free: bool,
     now: Timestamp,
 ) -> sqlx::Result<()> {
     let rows = claims.iter().map(|(intent, answer)| sql::ClaimRow {
@@ -71,14 +71,13 @@ pub fn add_claims(
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_unstable_by_key(|row| (row.owner, row.key));
-    sql::add_claims(cte, &rows, surely_free, now, now.plus_ms(KEPT_MS))
+    sql::add_claims(cte, &rows, assume_free, now, now.plus_ms(KEPT_MS))
 }
 
-/// Indexes of the keys, not known to be free, that another request has claimed meanwhile: then nothing of the transaction
-/// may be committed.
+/// Indexes of the claims that another request won meanwhile: if there are any, the transaction must be rolled back.
 ///
 /// # Errors
-/// When the answer cannot be decoded.
+/// When the result cannot be decoded.
 pub fn lost_claims(results: &StatementResults, claims: &[(&Intent, Option<&Answer>)]) -> sqlx::Result<Vec<usize>> {
     let owners: Vec<String> = results.column("claimed_keys", "owner")?;
     if owners.len() == claims.len() {
@@ -88,10 +87,10 @@ pub fn lost_claims(results: &StatementResults, claims: &[(&Intent, Option<&Answe
     Ok((0..claims.len()).filter(|place| !claimed.contains(&claims[*place].0.name())).collect())
 }
 
-/// Stores the answers of claimed keys, together with what else is written.
+/// Adds the answers of claimed keys to a batch.
 ///
 /// # Errors
-/// When they cannot be put into words.
+/// When an argument cannot be encoded.
 pub fn add_answers(cte: &mut CteBatch, answers: &[(&Intent, &Answer)], now: Timestamp) -> sqlx::Result<()> {
     let rows = answers.iter().map(|(intent, answer)| sql::AnswerRow {
         owner: &intent.owner,

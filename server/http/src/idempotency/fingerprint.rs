@@ -20,7 +20,8 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Of a request by a known visitor with a usable key; `None` for every other. `https`: whether people reach us over TLS.
+    /// The fingerprint of a request with a visitor cookie and a valid key; `None` for any other. `https` selects the name of
+    /// the cookie.
     #[must_use]
     pub fn of(parts: &Parts, body: &[u8], https: bool) -> Option<Self> {
         let key = read_key(&parts.headers).ok()??;
@@ -31,7 +32,7 @@ impl Fingerprint {
         for part in
             [parts.method.as_str(), path, key].map(str::as_bytes).into_iter().chain([media_type(&parts.headers)])
         {
-            // The length goes in as well: ("ab", "c") is not ("a", "bc").
+            // Hashed with its length: ("ab", "c") differs from ("a", "bc").
             hash.update((part.len() as u32).to_le_bytes());
             hash.update(part);
         }
@@ -39,19 +40,19 @@ impl Fingerprint {
         Some(Self { digest: hash.finalize().into(), secret })
     }
 
-    /// True if the sender is this owner.
+    /// True if the visitor of the request is this owner.
     pub(super) fn is_of(&self, owner: &str) -> bool {
         visitor::owner_of(&self.secret) == owner
     }
 }
 
-/// The type decides whether a body is read at all.
+/// The content type, which decides whether a body is read at all.
 fn media_type(headers: &HeaderMap) -> &[u8] {
     headers.get(header::CONTENT_TYPE).map_or(b"", |value| value.as_bytes())
 }
 
 impl std::fmt::Debug for Fingerprint {
-    /// Without the secret.
+    /// Formats without the secret.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Fingerprint").finish_non_exhaustive()
     }
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_makes_another_fingerprint() {
+    fn requests_that_differ_in_any_part_have_different_fingerprints() {
         let usual = [("cookie", ANN), ("idempotency-key", "k"), ("content-type", "application/json")];
         let first = of("POST", "/api/v1/bookings", &usual, "{}").expect("one");
         assert_eq!(of("POST", "/api/v1/bookings", &usual, "{}"), Some(first), "a repeat");

@@ -10,16 +10,16 @@ use super::Answer;
 use super::intent::IntentId;
 use crate::ApiResult;
 
-/// Keys that may be running in one process at once; beyond it, clients are asked to retry later.
+/// Maximum number of running keys in one process; further requests are refused.
 const MAX_FLIGHTS: usize = 16_384;
 
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
-    /// Finding out whether it is done already.
+    /// The leader looks for an existing answer.
     Looking,
-    /// Working; other replicas can see it.
+    /// The leader does the work; other replicas can see that.
     Working,
-    /// The result, for all.
+    /// The result.
     Done(ApiResult<Answer>),
 }
 
@@ -35,18 +35,18 @@ pub(super) struct Flights(Arc<Mutex<HashMap<IntentId, Flight>>>);
 
 #[derive(Debug)]
 pub(super) enum FlightRole {
-    /// First: does the work, and receives the result like the others.
+    /// The first request: does the work, and receives the result like the others.
     Leader(FlightLeader, watch::Receiver<Progress>),
-    /// The same is running.
+    /// The same request is running.
     Follower(watch::Receiver<Progress>),
     /// Another request is running under this key.
     KeyReused,
-    /// Too many are running.
+    /// Too many keys are running.
     Full,
 }
 
 impl Flights {
-    /// Comes with a key and a request.
+    /// Joins the flight of a key, or starts it.
     pub(super) fn join(&self, id: IntentId, request_hash: [u8; 32]) -> FlightRole {
         let mut flights = self.lock();
         let is_full = flights.len() >= MAX_FLIGHTS;
@@ -141,6 +141,6 @@ mod tests {
         let leads: Vec<FlightRole> = (0..MAX_FLIGHTS).map(|number| flights.join(id(number), [7; 32])).collect();
         assert!(leads.iter().all(|joined| matches!(joined, FlightRole::Leader(..))));
         assert!(matches!(flights.join(id(MAX_FLIGHTS), [7; 32]), FlightRole::Full));
-        assert!(matches!(flights.join(id(0), [7; 32]), FlightRole::Follower(_)), "who shares costs nothing");
+        assert!(matches!(flights.join(id(0), [7; 32]), FlightRole::Follower(_)), "a follower takes no place");
     }
 }

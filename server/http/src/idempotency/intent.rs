@@ -22,7 +22,7 @@ pub struct Intent {
     pub(super) owner: String,
     pub(super) key: String,
     pub(super) request_hash: [u8; 32],
-    /// Of the very bytes, where the way to us took it.
+    /// The fingerprint of the request, if one was taken and its cookie is that of the owner.
     pub(super) fingerprint: Option<Fingerprint>,
 }
 
@@ -33,14 +33,14 @@ impl Intent {
         let mut hash = Sha256::new();
         hash.update(method_and_path.as_bytes());
         hash.update([0]);
-        // A value that came out of JSON goes back in.
+        // A value that was parsed from JSON can be serialised.
         hash.update(serde_json::to_vec(body).unwrap_or_default());
-        // Read by two readers of cookies; where they disagree, the handler's is right.
+        // The fingerprint uses a faster cookie parser; where the two disagree, the handler's owner counts.
         let fingerprint = key.fingerprint.filter(|fingerprint| fingerprint.is_of(owner));
         Self { scope: None, owner: owner.to_owned(), key: key.key, request_hash: hash.finalize().into(), fingerprint }
     }
 
-    /// The key belongs to a person and this show: it is another than theirs of the same name elsewhere.
+    /// Limits the key to a show: the same key in another show is another intent.
     #[must_use]
     pub const fn in_show(mut self, show: Uuid) -> Self {
         self.scope = Some(show);
@@ -48,23 +48,23 @@ impl Intent {
     }
 
     /// The same intent, without the fingerprint of its request.
-    pub(super) fn without_bytes(&self) -> Self {
+    pub(super) fn without_fingerprint(&self) -> Self {
         Self { fingerprint: None, ..self.clone() }
     }
 
-    /// Whose key it is, and the key: what it is known by in Postgres.
+    /// Owner and key: the primary key in Postgres.
     #[must_use]
     pub fn name(&self) -> (String, String) {
         (self.owner.clone(), self.key.clone())
     }
 
-    /// The key itself, for ids that follow from it.
+    /// The key, for ids that are derived from it.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The request's digest, shortened: for a store that keeps keys itself.
+    /// The first 64 bits of the request's hash, for a store that keeps keys itself.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.request_hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
@@ -83,7 +83,7 @@ impl Intent {
         let mut connection = Box::pin(pg.acquire()).await?;
         match sql::find(&mut connection, &self.owner, &self.key, now).await? {
             None => Ok(None),
-            Some(row) => self.judge(row).map(Some),
+            Some(row) => self.answer_of(row).map(Some),
         }
     }
 
@@ -107,7 +107,7 @@ impl Intent {
             return Ok(None);
         }
         match sql::find(tx, &self.owner, &self.key, now).await? {
-            Some(row) => self.judge(row).map(Some),
+            Some(row) => self.answer_of(row).map(Some),
             // It expired between the two statements; the client retries.
             None => Err(still_running()),
         }
@@ -136,7 +136,11 @@ impl Intent {
         if stored { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
     }
 
-    pub(super) fn judge(&self, row: sql::KeyRow) -> ApiResult<Answer> {
+    /// The answer in a row of this key.
+    ///
+    /// # Errors
+    /// As [`Intent::replay`].
+    pub(super) fn answer_of(&self, row: sql::KeyRow) -> ApiResult<Answer> {
         if row.request_hash != self.request_hash {
             return Err(key_reused());
         }
@@ -144,6 +148,7 @@ impl Intent {
     }
 }
 
+/// The identity of an intent.
 pub(super) fn id_of(scope: Option<Uuid>, owner: &str, key: &str) -> IntentId {
     let mut hash = Sha256::new();
     hash.update(scope.unwrap_or(Uuid::nil()).as_bytes());
@@ -154,7 +159,7 @@ pub(super) fn id_of(scope: Option<Uuid>, owner: &str, key: &str) -> IntentId {
 }
 
 impl sql::KeyRow {
-    /// Its answer, if it has one.
+    /// The answer in this row; `None` while the request is running.
     ///
     /// # Errors
     /// When its status is invalid.

@@ -9,9 +9,9 @@ use axum::http::request::Parts;
 use super::Fingerprint;
 use crate::{ApiResult, Code, Problem};
 
-/// Longest key, characters.
+/// Maximum length of a key, characters.
 const MAX_KEY_LENGTH: usize = 255;
-/// Its names; the second is an alias.
+/// Names of the header; the second is an alias.
 const NAMES: [&str; 2] = ["idempotency-key", "x-idempotency-key"];
 
 /// A client's key: 1 to 255 visible ASCII characters, from `Idempotency-Key` or `X-Idempotency-Key`, with
@@ -25,8 +25,7 @@ pub struct IdempotencyKey {
 /// The key of a request; `None` when it has none.
 ///
 /// # Errors
-/// 400 when it cannot be one, or is given twice with two values: whichever we took, a repeat might mean
-/// the other.
+/// 400 when the key is invalid, or the request has two different keys.
 pub fn read_key(headers: &HeaderMap) -> ApiResult<Option<&str>> {
     let mut found: Option<&str> = None;
     for value in NAMES.iter().flat_map(|name| headers.get_all(*name)) {
@@ -48,10 +47,10 @@ pub fn read_key(headers: &HeaderMap) -> ApiResult<Option<&str>> {
 }
 
 impl IdempotencyKey {
-    /// The key in a field of our own forms: forms send no headers.
+    /// A key from a form field, because forms send no headers.
     ///
     /// # Errors
-    /// 400 when it cannot be one.
+    /// 400 when the key is invalid.
     pub fn of_form(text: &str) -> ApiResult<Self> {
         let usable = (1..=MAX_KEY_LENGTH).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         if usable {
@@ -72,15 +71,15 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     }
 }
 
-/// Says which preference an answer followed.
+/// The response header that names the applied preference.
 pub(super) const APPLIED: &str = "preference-applied";
-/// The one we know.
+/// The supported preference.
 pub(super) const RESPOND_ASYNC: &str = "respond-async";
 
 /// The caller's preferences from the `Prefer` header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefer {
-    /// At once, with an address to ask at, instead of when it is done.
+    /// True if the caller prefers an immediate 202 with an address to poll.
     pub respond_async: bool,
 }
 
@@ -88,7 +87,7 @@ impl Prefer {
     fn read(headers: &HeaderMap) -> Self {
         let values = headers.get_all("prefer").into_iter().filter_map(|value| value.to_str().ok());
         let mut preferences = values.flat_map(|value| value.split(','));
-        // What stands behind a semicolon are parameters; this preference has none.
+        // Parameters follow a semicolon; this preference has none.
         let is_async = |preference: &str| {
             preference.split(';').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(RESPOND_ASYNC))
         };

@@ -16,23 +16,23 @@ pub enum IdempotencyCount {
     ReplayCache,
     /// Answered from this process' cache after parsing.
     Process,
-    /// Shared the result of another that was running here.
+    /// Shared the result of the same request, which was running in this process.
     Shared,
     /// Answered from Redis.
     Redis,
-    /// Work was done, or its answer found in Postgres.
+    /// Did the work, or found the answer in Postgres.
     Worked,
     /// Redis did not answer.
     WithoutRedis,
-    /// Another replica was still running it.
+    /// Refused: another replica was still running the request.
     StillRunning,
-    /// A dead replica's key was taken over.
+    /// Took over the key of a dead replica.
     TakenOver,
-    /// An entry in Redis was mended from Postgres.
+    /// Repaired an entry in Redis from Postgres.
     Repaired,
     /// Redis and Postgres have different answers for a key.
     Diverged,
-    /// Answers were too many to be compared.
+    /// The reconciler skipped claims, because there were too many.
     Skipped,
 }
 
@@ -68,7 +68,7 @@ pub fn register() {
 }
 
 /// Records how long the replay of an answer in memory took.
-pub fn replayed(took: Duration) {
+pub fn record_replay(took: Duration) {
     histogram!(REPLAY_DURATION).record(took);
 }
 

@@ -6,8 +6,8 @@
 //! answer. The row in Postgres (`intent`, `sql`) is the truth and the lock: a second request with the key waits for it,
 //! then replays. The first two layers store an answer only after its transaction has committed; they store no failures.
 //!
-//! `run_once` combines the layers. Not here: keys of holds, which are stored with the hold (docs/decisions/0004), their answers
-//! being cached in the process only; and the keys sent to payment gateways (`payments`).
+//! `run_once` combines the layers. Not here: keys of holds, which are stored with the hold (docs/decisions/0004) and whose
+//! answers are cached in the process only; and the keys sent to payment gateways (`payments`).
 
 mod answer;
 mod batch;
@@ -42,8 +42,8 @@ use crate::{ApiResult, Code, HttpState, Problem};
 const PENDING_LIFE_MS: i64 = 5 * MINUTE_MS;
 /// Time for which an answer is stored under its key.
 const COMPLETED_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
-/// Time after its claim in which a key, pending or answered, has usually expired. An answer does not change it, so rows
-/// are found in order of time; their own expiry decides whether they are deleted (decision 60).
+/// Time from the claim of a key to its `purge_at`, whether it is answered or not: by then it has usually expired. Rows are
+/// purged in this order; `expires_at` decides whether a row is deleted (decision 60).
 const KEPT_MS: i64 = PENDING_LIFE_MS + COMPLETED_LIFE_MS;
 
 /// The idempotency keys of a replica: its cache, its running work and its link to Redis.
@@ -56,7 +56,7 @@ pub struct Idempotency {
 }
 
 impl Idempotency {
-    /// Starts empty. `prefix` is that of every Redis key.
+    /// An empty cache and no running work. `prefix` is that of every Redis key.
     #[must_use]
     pub fn new(prefix: &str) -> Self {
         Self {
@@ -67,19 +67,19 @@ impl Idempotency {
         }
     }
 
-    /// The answer to the very same bytes of the same visitor, if this process has it. Asks no store.
+    /// The cached answer to a request with the same bytes from the same visitor. Calls no store.
     #[must_use]
-    pub fn replayed(&self, fingerprint: &Fingerprint, now: Timestamp) -> Option<Answer> {
-        let kept = self.cache.find_by_wording(&fingerprint.digest, now)?;
+    pub fn find_replay(&self, fingerprint: &Fingerprint, now: Timestamp) -> Option<Answer> {
+        let kept = self.cache.find_by_fingerprint(&fingerprint.digest, now)?;
         self.counters.add(IdempotencyCount::ReplayCache);
         Some(kept.answer.clone())
     }
 
-    /// The answer to the same request in any wording, if this process has it. Asks no store.
+    /// The cached answer to the same request, whatever its bytes. Calls no store.
     ///
     /// # Errors
     /// 422 when the key was used for another request.
-    pub fn known(&self, intent: &Intent, now: Timestamp) -> ApiResult<Option<Answer>> {
+    pub fn find_cached(&self, intent: &Intent, now: Timestamp) -> ApiResult<Option<Answer>> {
         let Some(kept) = self.cache.find(&intent.id(), now) else { return Ok(None) };
         if kept.request_hash != intent.request_hash {
             return Err(key_reused());
@@ -88,24 +88,24 @@ impl Idempotency {
         Ok(Some(kept.answer.clone()))
     }
 
-    /// Notes the bytes of a request whose answer is kept and was given: the same bytes find it again ([`Self::replayed`]).
-    pub fn note_wording(&self, intent: &Intent) {
-        self.cache.note_wording(intent);
+    /// Adds the fingerprint of a request whose cached answer was returned, so that [`Self::find_replay`] finds it.
+    pub fn add_fingerprint(&self, intent: &Intent) {
+        self.cache.add_fingerprint(intent);
     }
 
-    /// These visitors were handed over to accounts: the bytes of a request alone replay no answer of theirs.
-    pub fn hand_over(&self, owners: impl IntoIterator<Item = String>, now: Timestamp) {
-        self.cache.hand_over(owners, now);
+    /// Removes the fingerprints of visitors who were merged into accounts: [`Self::find_replay`] finds no answer of theirs.
+    pub fn forget_fingerprints(&self, owners: impl IntoIterator<Item = String>, now: Timestamp) {
+        self.cache.forget_fingerprints(owners, now);
     }
 
-    /// Keeps an answer in this process for as long as the store of its effect does: a day from `asked_at`.
+    /// Caches an answer in this process until it expires in the store: a day after `asked_at`.
     pub fn keep(&self, intent: &Intent, answer: &Answer, asked_at: Timestamp) {
         let until = answer.kept_until.unwrap_or_else(|| asked_at.plus_ms(COMPLETED_LIFE_MS));
         self.cache.keep(intent, answer, until, asked_at);
     }
 }
 
-/// Says to other replicas that this one is alive, until the server stops.
+/// Sends the heartbeat of this replica until the server stops.
 pub async fn announce_forever(state: HttpState) {
     shared::announce_forever(state).await;
 }

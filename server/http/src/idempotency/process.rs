@@ -1,8 +1,8 @@
 //! The first layer: completed answers of this process, found without asking any store.
 //!
-//! It contains only answers: no running and no failed requests. Evicted answers are still in Redis or Postgres, so the oldest
-//! are evicted first: a retry comes soon after its request or not at all. The crate `moka` finds an entry by one key only;
-//! here an answer has a key and up to four fingerprints, which leave the cache with it.
+//! It contains only answers: no running and no failed requests. Evicted answers are still in Redis or Postgres. The oldest
+//! are evicted first, because most retries come soon. The crate `moka` finds an entry by one key only; here an answer has a
+//! key and up to four fingerprints, which are evicted with it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -13,20 +13,19 @@ use domain::time::{MINUTE_MS, Timestamp};
 use super::intent::IntentId;
 use super::{Answer, Intent};
 
-/// Answers kept at most.
+/// Maximum number of cached answers.
 const MAX_ANSWERS: usize = 65_536;
-/// Bytes of them, with what keeping costs.
+/// Maximum size of the cached answers with their overhead, bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// A longer answer is not kept here, bytes: it would push out many.
+/// Maximum size of a cached answer, bytes: a longer one would evict many.
 const MAX_ANSWER_BYTES: usize = 32 * 1024;
 /// Memory per answer besides its body, bytes: two map entries and a place in the queue.
 const OVERHEAD_BYTES: usize = 512;
-/// Fingerprints stored per request; retries in further wordings use the slower lookup.
-const MAX_WORDINGS: usize = 4;
+/// Maximum number of fingerprints per answer; retries with other bytes use the slower lookup.
+const MAX_FINGERPRINTS: usize = 4;
 
-/// A request of a guest that was under way when their visitor was handed over to an account has ended by then,
-/// milliseconds.
-const HANDED_OVER_FOR_MS: i64 = 5 * MINUTE_MS;
+/// Time for which a merged visitor is remembered, milliseconds: by then all requests that ran during the merge have ended.
+const MERGED_FOR_MS: i64 = 5 * MINUTE_MS;
 
 #[derive(Clone, Copy, Debug)]
 struct CacheLimits {
@@ -34,7 +33,7 @@ struct CacheLimits {
     bytes: usize,
 }
 
-/// An answer, and what it is the answer to.
+/// A cached answer with its request.
 #[derive(Debug)]
 pub(super) struct CachedAnswer {
     pub(super) request_hash: [u8; 32],
@@ -59,18 +58,18 @@ pub(super) struct ProcessCache {
 #[derive(Debug, Default)]
 struct CacheTables {
     by_id: HashMap<IntentId, CachedKey>,
-    by_wording: HashMap<[u8; 32], Arc<CachedAnswer>>,
+    by_fingerprint: HashMap<[u8; 32], Arc<CachedAnswer>>,
     /// Oldest first. Replaced entries stay in it until they reach the front.
     queue: VecDeque<Arc<CachedAnswer>>,
     bytes: usize,
-    /// Visitors who were handed over to accounts lately, and until when that is remembered.
-    handed_over: HashMap<String, Timestamp>,
+    /// Visitors who were merged into accounts lately, and until when that is remembered.
+    merged: HashMap<String, Timestamp>,
 }
 
 #[derive(Debug)]
 struct CachedKey {
     kept: Arc<CachedAnswer>,
-    wordings: Vec<[u8; 32]>,
+    fingerprints: Vec<[u8; 32]>,
 }
 
 impl Default for ProcessCache {
@@ -84,15 +83,15 @@ impl ProcessCache {
         Self { limits, inner: RwLock::default() }
     }
 
-    /// The answer of an intent's key, also if it belongs to another request.
+    /// The answer under a key; the caller checks that it belongs to the same request.
     pub(super) fn find(&self, id: &IntentId, now: Timestamp) -> Option<Arc<CachedAnswer>> {
         let inner = self.read();
         inner.by_id.get(id).map(|entry| &entry.kept).filter(|kept| kept.until > now).cloned()
     }
 
     /// The answer to a request with this fingerprint.
-    pub(super) fn find_by_wording(&self, digest: &[u8; 32], now: Timestamp) -> Option<Arc<CachedAnswer>> {
-        self.read().by_wording.get(digest).filter(|kept| kept.until > now).cloned()
+    pub(super) fn find_by_fingerprint(&self, digest: &[u8; 32], now: Timestamp) -> Option<Arc<CachedAnswer>> {
+        self.read().by_fingerprint.get(digest).filter(|kept| kept.until > now).cloned()
     }
 
     /// Caches an answer that is committed, until its expiry.
@@ -106,31 +105,31 @@ impl ProcessCache {
     }
 
     /// Adds another fingerprint of a request whose answer is cached.
-    pub(super) fn note_wording(&self, intent: &Intent) {
+    pub(super) fn add_fingerprint(&self, intent: &Intent) {
         let Some(fingerprint) = intent.fingerprint else { return };
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        inner.add_wording(&intent.id(), &intent.request_hash, fingerprint.digest);
+        inner.insert_fingerprint(&intent.id(), &intent.request_hash, fingerprint.digest);
     }
 
     /// True if the answer to this request is found by its fingerprint: then it was given to the visitor of that cookie, and
     /// that visitor has not been merged into an account since, as far as this process knows.
-    pub(super) fn has_wording(&self, intent: &Intent) -> bool {
+    pub(super) fn has_fingerprint(&self, intent: &Intent) -> bool {
         let inner = self.read();
         let entry = inner.by_id.get(&intent.id()).filter(|entry| entry.kept.request_hash == intent.request_hash);
-        entry.is_some_and(|entry| entry.wordings.iter().any(|wording| inner.by_wording.contains_key(wording)))
+        entry.is_some_and(|entry| entry.fingerprints.iter().any(|digest| inner.by_fingerprint.contains_key(digest)))
     }
 
-    /// These visitors were handed over to accounts: no answer of theirs is found by the bytes of a request any more. A
-    /// guest's cookie from before may have been copied.
-    pub(super) fn hand_over(&self, owners: impl IntoIterator<Item = String>, now: Timestamp) {
+    /// Removes the fingerprints of visitors who were merged into accounts: their cookies from before may have been copied.
+    /// Their answers are still found by key.
+    pub(super) fn forget_fingerprints(&self, owners: impl IntoIterator<Item = String>, now: Timestamp) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        let CacheTables { by_wording, handed_over, .. } = &mut *inner;
-        handed_over.retain(|_, until| *until > now);
-        let until = now.plus_ms(HANDED_OVER_FOR_MS);
+        let CacheTables { by_fingerprint, merged, .. } = &mut *inner;
+        merged.retain(|_, until| *until > now);
+        let until = now.plus_ms(MERGED_FOR_MS);
         let new: HashSet<String> =
-            owners.into_iter().filter(|owner| handed_over.insert(owner.clone(), until).is_none()).collect();
+            owners.into_iter().filter(|owner| merged.insert(owner.clone(), until).is_none()).collect();
         if !new.is_empty() {
-            by_wording.retain(|_, kept| !new.contains(&kept.owner));
+            by_fingerprint.retain(|_, kept| !new.contains(&kept.owner));
         }
     }
 
@@ -140,6 +139,7 @@ impl ProcessCache {
 }
 
 impl CacheTables {
+    /// Inserts an answer, unless the key has one for the same request; adds the fingerprint of this request.
     fn put(&mut self, intent: &Intent, answer: &Answer, until: Timestamp, now: Timestamp) {
         let id = intent.id();
         let known = self.by_id.get(&id).filter(|entry| entry.kept.until > now);
@@ -148,26 +148,26 @@ impl CacheTables {
             let kept = Arc::new(CachedAnswer { request_hash, answer, id, owner: intent.owner.clone(), until });
             self.bytes += kept.weight();
             self.queue.push_back(Arc::clone(&kept));
-            if let Some(old) = self.by_id.insert(id, CachedKey { kept, wordings: Vec::new() }) {
-                old.wordings.iter().for_each(|wording| drop(self.by_wording.remove(wording)));
+            if let Some(old) = self.by_id.insert(id, CachedKey { kept, fingerprints: Vec::new() }) {
+                old.fingerprints.iter().for_each(|digest| drop(self.by_fingerprint.remove(digest)));
             }
         }
         if let Some(fingerprint) = intent.fingerprint {
-            self.add_wording(&id, &intent.request_hash, fingerprint.digest);
+            self.insert_fingerprint(&id, &intent.request_hash, fingerprint.digest);
         }
     }
 
-    fn add_wording(&mut self, id: &IntentId, request_hash: &[u8; 32], wording: [u8; 32]) {
+    fn insert_fingerprint(&mut self, id: &IntentId, request_hash: &[u8; 32], digest: [u8; 32]) {
         let Some(entry) = self.by_id.get_mut(id) else { return };
         if entry.kept.request_hash != *request_hash
-            || entry.wordings.len() >= MAX_WORDINGS
-            || self.handed_over.contains_key(&entry.kept.owner)
+            || entry.fingerprints.len() >= MAX_FINGERPRINTS
+            || self.merged.contains_key(&entry.kept.owner)
         {
             return;
         }
-        if let Entry::Vacant(place) = self.by_wording.entry(wording) {
+        if let Entry::Vacant(place) = self.by_fingerprint.entry(digest) {
             place.insert(Arc::clone(&entry.kept));
-            entry.wordings.push(wording);
+            entry.fingerprints.push(digest);
         }
     }
 
@@ -181,7 +181,7 @@ impl CacheTables {
             if let Entry::Occupied(entry) = self.by_id.entry(gone.id)
                 && Arc::ptr_eq(&entry.get().kept, &gone)
             {
-                entry.remove().wordings.iter().for_each(|wording| drop(self.by_wording.remove(wording)));
+                entry.remove().fingerprints.iter().for_each(|digest| drop(self.by_fingerprint.remove(digest)));
             }
         }
     }
@@ -215,7 +215,7 @@ mod tests {
         cache.keep(&intent("k", "b"), &answer("second"), LATER, NOW);
         assert_eq!(body_of(&cache, "k", NOW), Some(b"\"first\"".to_vec()));
         assert_eq!(body_of(&cache, "other", NOW), None);
-        assert_eq!(body_of(&cache, "k", LATER), None, "its end");
+        assert_eq!(body_of(&cache, "k", LATER), None, "expired");
         cache.keep(&intent("k", "b"), &answer("over"), NOW, NOW);
         cache.keep(&intent("k", "b"), &answer("new"), Timestamp(3_000), LATER);
         assert_eq!(body_of(&cache, "k", LATER), Some(b"\"new\"".to_vec()));
@@ -244,18 +244,18 @@ mod tests {
         cache.keep(&first, &answer("x"), LATER, NOW);
         {
             let mut inner = cache.inner.write().expect("unpoisoned");
-            for wording in 0..10 {
-                inner.add_wording(&first.id(), &first.request_hash, [wording; 32]);
+            for digest in 0..10 {
+                inner.insert_fingerprint(&first.id(), &first.request_hash, [digest; 32]);
             }
-            inner.add_wording(&other.id(), &other.request_hash, [99; 32]);
-            assert_eq!(inner.by_wording.len(), MAX_WORDINGS);
+            inner.insert_fingerprint(&other.id(), &other.request_hash, [99; 32]);
+            assert_eq!(inner.by_fingerprint.len(), MAX_FINGERPRINTS);
         }
-        assert!(cache.find_by_wording(&[0; 32], NOW).is_some());
-        assert!(cache.find_by_wording(&[0; 32], LATER).is_none(), "its end");
-        assert!(cache.find_by_wording(&[99; 32], NOW).is_none(), "of another body");
+        assert!(cache.find_by_fingerprint(&[0; 32], NOW).is_some());
+        assert!(cache.find_by_fingerprint(&[0; 32], LATER).is_none(), "expired");
+        assert!(cache.find_by_fingerprint(&[99; 32], NOW).is_none(), "of another body");
         cache.keep(&intent("next", ""), &answer("y"), LATER, NOW);
-        assert!(cache.find_by_wording(&[0; 32], NOW).is_none());
-        assert!(cache.read().by_wording.is_empty());
+        assert!(cache.find_by_fingerprint(&[0; 32], NOW).is_none());
+        assert!(cache.read().by_fingerprint.is_empty());
     }
 
     #[test]
@@ -263,16 +263,17 @@ mod tests {
         let cache = ProcessCache::default();
         let hers = intent("k", "b");
         cache.keep(&hers, &answer("x"), LATER, NOW);
-        let add =
-            |wording| cache.inner.write().expect("unpoisoned").add_wording(&hers.id(), &hers.request_hash, wording);
+        let add = |digest| {
+            cache.inner.write().expect("unpoisoned").insert_fingerprint(&hers.id(), &hers.request_hash, digest)
+        };
         add([1; 32]);
-        cache.hand_over(["ben".to_owned()], NOW);
-        assert!(cache.find_by_wording(&[1; 32], NOW).is_some() && cache.has_wording(&hers), "another's");
-        assert!(!cache.has_wording(&intent("k", "another body")));
-        cache.hand_over(["ann".to_owned()], NOW);
-        assert!(cache.find_by_wording(&[1; 32], NOW).is_none() && !cache.has_wording(&hers));
+        cache.forget_fingerprints(["ben".to_owned()], NOW);
+        assert!(cache.find_by_fingerprint(&[1; 32], NOW).is_some() && cache.has_fingerprint(&hers), "another's");
+        assert!(!cache.has_fingerprint(&intent("k", "another body")));
+        cache.forget_fingerprints(["ann".to_owned()], NOW);
+        assert!(cache.find_by_fingerprint(&[1; 32], NOW).is_none() && !cache.has_fingerprint(&hers));
         add([2; 32]);
-        assert!(cache.find_by_wording(&[2; 32], NOW).is_none(), "a request that was under way");
+        assert!(cache.find_by_fingerprint(&[2; 32], NOW).is_none(), "a request that ran during the merge");
         assert!(cache.find(&hers.id(), NOW).is_some());
     }
 

@@ -12,7 +12,7 @@ use crate::problem::ApiResult;
 use crate::{HttpState, Problem};
 
 /// Suggested polling delay, seconds.
-const ASK_AFTER_S: u64 = 1;
+const POLL_AFTER_S: u64 = 1;
 
 /// A request that was accepted and is not done yet.
 #[derive(Serialize, ToSchema)]
@@ -25,9 +25,9 @@ pub struct RequestView {
 
 /// The state of a request with a key.
 pub enum RequestStatus {
-    /// It has no answer yet.
+    /// The request has no answer yet.
     Running,
-    /// Its answer.
+    /// The request has this answer.
     Answered(Response),
     /// No such request is known.
     Unknown,
@@ -66,7 +66,7 @@ pub async fn request_status(state: &HttpState, owner: &str, key: &str) -> ApiRes
     })
 }
 
-/// 202, and where to ask.
+/// A 202 response with the address to poll.
 pub(super) fn accepted_response(key: &str) -> Response {
     let mut response = running_response(key);
     let headers = response.headers_mut();
@@ -77,23 +77,23 @@ pub(super) fn accepted_response(key: &str) -> Response {
     response
 }
 
-/// 202: ask again.
+/// A 202 response that asks the caller to poll again.
 #[must_use]
 pub fn running_response(key: &str) -> Response {
     let body = axum::Json(RequestView { key: key.to_owned(), state: "RUNNING" });
     let mut response = (StatusCode::ACCEPTED, body).into_response();
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(ASK_AFTER_S));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(POLL_AFTER_S));
     response
 }
 
-/// The problem the request ended with, as a response.
+/// The response of a failed request: its stored problem.
 fn failed(status: u16, body: bytes::Bytes) -> ApiResult<Response> {
     let status = StatusCode::from_u16(status).map_err(|cause| Problem::internal(&cause))?;
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"))];
     Ok((status, kind, body).into_response())
 }
 
-/// A key as one segment of a path: every character that is not unreserved (RFC 3986, 2.3) in hex.
+/// Encodes a key as one path segment: every character that is not unreserved (RFC 3986, section 2.3) in hex.
 fn percent_encoded(key: &str) -> String {
     let mut text = String::with_capacity(key.len());
     for byte in key.bytes() {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::flights::{FlightLeader, FlightRole, Progress};
-use super::shared::{Failure, KeyClaim, KeyReply, KeyState, LAST_CLAIM_AGE_MS};
+use super::shared::{Failure, KeyClaim, KeyReply, KeyState, MIN_DEAD_CLAIM_AGE_MS};
 use super::{
     Answer, IdempotencyCount, Intent, PENDING_LIFE_MS, Prefer, key_reused, request_status, sql, still_running,
 };
@@ -20,22 +20,22 @@ use crate::{ApiResult, Code, HttpState, Problem};
 use platform::ids;
 use platform::telemetry::STEP;
 
-/// Callers who share a result in this process wait this long for it: as long as any request may take.
+/// Deadline of a caller who waits for the result of another request in this process: that of any request.
 const SHARED_WAIT: Duration = Duration::from_secs(30);
-/// Callers whose key is running on another replica wait this long.
-const OTHERS_WAIT: Duration = Duration::from_secs(2);
-/// Their polling interval and its full jitter, which keeps them out of step.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
-const LOOK_JITTER_MS: u64 = 40;
-/// The work itself may take this long, its gateway's deadline included. Its callers are gone by then.
+/// Deadline of a caller whose key is running on another replica.
+const OTHER_REPLICA_WAIT: Duration = Duration::from_secs(2);
+/// Polling interval of such a caller, and the maximum of its random addition.
+const POLL_EVERY: Duration = Duration::from_millis(40);
+const POLL_JITTER_MS: u64 = 40;
+/// Deadline of the work, gateway calls included; longer than that of its callers.
 const WORK_DEADLINE: Duration = Duration::from_secs(60);
 
 /// The result for a caller.
 #[derive(Debug)]
 pub enum IdempotentResponse {
-    /// The answer, fresh or not.
+    /// The answer: a new one or a replay.
     Answer(Answer),
-    /// The address to poll, for a caller who prefers not to wait: the work continues.
+    /// The key to poll with, for a caller who prefers not to wait; the work continues.
     Accepted(String),
 }
 
@@ -72,21 +72,21 @@ where
 {
     let (own, state) = (state.clone(), HttpState::from_ref(state));
     let has_worked = Arc::new(AtomicBool::new(false));
-    let noted = Arc::clone(&has_worked);
+    let flag = Arc::clone(&has_worked);
     let work = move |intent| {
-        noted.store(true, Ordering::Relaxed);
+        flag.store(true, Ordering::Relaxed);
         work(own, intent)
     };
-    let given = answer_once(&state, intent.clone(), prefer, work).await?;
-    // An answer of this request's own work was kept with its bytes.
+    let response = answer_once(&state, intent.clone(), prefer, work).await?;
+    // The answer of this request's own work is cached with its fingerprint already.
     if !has_worked.load(Ordering::Relaxed) {
-        // An answer that this process keeps for the guest needs no store, in any spelling of the request.
-        if !state.idempotency.cache.has_wording(&intent) {
+        // A visitor who has a cached answer to this request has passed the check: no store is needed.
+        if !state.idempotency.cache.has_fingerprint(&intent) {
             check_caller.await?;
         }
-        state.idempotency.note_wording(&intent);
+        state.idempotency.add_fingerprint(&intent);
     }
-    Ok(given)
+    Ok(response)
 }
 
 /// The answer to an intent; the caller checks that it may be given.
@@ -96,13 +96,13 @@ where
     F: Future<Output = ApiResult<Answer>> + Send + 'static,
 {
     let keys = &state.idempotency;
-    if let Some(answer) = keys.known(&intent, state.clock.now())? {
+    if let Some(answer) = keys.find_cached(&intent, state.clock.now())? {
         return Ok(IdempotentResponse::Answer(answer));
     }
     let key = intent.key.clone();
     let mut progress = match keys.flights.join(intent.id(), intent.request_hash) {
         FlightRole::Leader(lead, progress) => {
-            // Its log and its trace are those of the request that came first.
+            // The work logs and traces as part of the first request.
             let span = tracing::debug_span!(target: STEP, "idempotency");
             state.tasks.spawn(run_leader(state.clone(), intent, prefer, lead, work).instrument(span).in_current_span());
             progress
@@ -116,12 +116,12 @@ where
             return Err(Problem::new(Code::Overloaded, "Please try again in a moment with the same key."));
         }
     };
-    let is_enough = |progress: &Progress| match progress {
+    let is_awaited = |progress: &Progress| match progress {
         Progress::Looking => false,
         Progress::Working => prefer.respond_async,
         Progress::Done(_) => true,
     };
-    let seen = tokio::time::timeout(SHARED_WAIT, progress.wait_for(is_enough)).await;
+    let seen = tokio::time::timeout(SHARED_WAIT, progress.wait_for(is_awaited)).await;
     let seen = seen.map_err(|_| still_running())?.map(|seen| seen.clone());
     match seen {
         Ok(Progress::Done(result)) => result.map(IdempotentResponse::Answer),
@@ -138,22 +138,22 @@ where
 {
     let asked_at = state.clock.now();
     let claim = state.idempotency.shared.new_claim();
-    // An answer found here is another request's: the bytes of this one are noted once its caller may have the answer.
-    let found = find_attempt(&state, &intent.without_bytes(), claim).await;
+    // Without the fingerprint: it is added only after `check_caller` has passed.
+    let found = find_attempt(&state, &intent.without_fingerprint(), claim).await;
     let result = match found {
         Ok(Some(answer)) => Ok(answer),
         Ok(None) => {
             lead.begin_work();
             state.idempotency.counters.add(IdempotencyCount::Worked);
-            // Boxed: a sale's is kilobytes, and a task is moved as a whole until it runs and once more when it is done.
+            // Boxed: the future of a sale takes kilobytes, and a task is moved as a whole.
             let work = Box::pin(work(intent.clone()));
             let result = tokio::time::timeout(WORK_DEADLINE, work).await;
             let result = result.unwrap_or_else(|_| Err(Problem::internal(&"the work under a key takes too long")));
             let result = prefer_stored_answer(&state, &intent, result).await;
             match &result {
                 Ok(answer) => publish_answer(&state, &intent, answer, asked_at),
-                // Claimed in Postgres by another, or left there by a dead one a moment ago. Our claim stays in
-                // Redis, so that the next try takes it over here.
+                // Another replica, perhaps a dead one, has the claim in Postgres. Our claim stays in Redis, so that the next
+                // attempt takes it over here.
                 Err(problem) if problem.code() == Code::StillRunning => {}
                 Err(problem) => abandon_claim(&state, &intent, prefer, claim, problem),
             }
@@ -172,7 +172,7 @@ fn publish_answer(state: &HttpState, intent: &Intent, answer: &Answer, asked_at:
     state.idempotency.shared.complete(state, intent, answer, until);
 }
 
-/// Ends a failed attempt. Failures are not stored; only a caller who asked not to wait can read it for a while.
+/// Ends a failed attempt. The failure is stored for a while only if the caller polls for it.
 fn abandon_claim(state: &HttpState, intent: &Intent, prefer: Prefer, claim: KeyClaim, problem: &Problem) {
     let failure = prefer.respond_async.then(|| {
         let (status, body) = problem.to_json();
@@ -181,8 +181,8 @@ fn abandon_claim(state: &HttpState, intent: &Intent, prefer: Prefer, claim: KeyC
     state.idempotency.shared.abandon(state, (&intent.owner, &intent.key), claim, failure);
 }
 
-/// A replica that was partitioned may have been considered dead and its key answered by another: then that answer counts,
-/// and the work here had no effect.
+/// Prefers the stored answer to an internal error: if this replica was partitioned, another may have taken over the key and
+/// answered it, and the work here had no effect.
 async fn prefer_stored_answer(state: &HttpState, intent: &Intent, result: ApiResult<Answer>) -> ApiResult<Answer> {
     match result {
         Err(problem) if problem.code() == Code::Internal => {
@@ -193,14 +193,14 @@ async fn prefer_stored_answer(state: &HttpState, intent: &Intent, result: ApiRes
     }
 }
 
-/// Looks for a finished or running attempt. `None`: this replica does the work.
+/// Finds the answer of a finished or running attempt; `None` if this replica must do the work.
 async fn find_attempt(state: &HttpState, intent: &Intent, claim: KeyClaim) -> ApiResult<Option<Answer>> {
     let keys = &state.idempotency;
-    // The leader before us may have finished between our look and our becoming the leader.
-    if let Some(answer) = keys.known(intent, state.clock.now())? {
+    // An earlier leader may have finished after the first lookup.
+    if let Some(answer) = keys.find_cached(intent, state.clock.now())? {
         return Ok(Some(answer));
     }
-    let until = Instant::now() + OTHERS_WAIT;
+    let until = Instant::now() + OTHER_REPLICA_WAIT;
     let mut instead_of = None;
     loop {
         let theirs = match keys.shared.claim(state, intent, claim, instead_of).await {
@@ -226,18 +226,18 @@ async fn find_attempt(state: &HttpState, intent: &Intent, claim: KeyClaim) -> Ap
                 KeyState::Failed(..) => return Ok(None),
             },
         };
-        // Ours from before cannot be running: we lead.
+        // An earlier claim of this replica cannot be running, because this request leads.
         instead_of = (keys.shared.is_ours(theirs) || !keys.shared.is_alive(state, theirs).await).then_some(theirs);
         if instead_of.is_none() {
             if Instant::now() >= until {
                 return find_in_postgres(state, intent).await.map(Some);
             }
-            tokio::time::sleep(LOOK_EVERY + Duration::from_millis(ids::jitter(LOOK_JITTER_MS))).await;
+            tokio::time::sleep(POLL_EVERY + Duration::from_millis(ids::jitter(POLL_JITTER_MS))).await;
         }
     }
 }
 
-/// Redis reports another replica's claim; Postgres decides if it has ended.
+/// Finds the answer in Postgres while Redis has the claim of another replica.
 async fn find_in_postgres(state: &HttpState, intent: &Intent) -> ApiResult<Answer> {
     let now = state.clock.now();
     match intent.replay(&state.pg, now).await? {
@@ -252,12 +252,13 @@ async fn find_in_postgres(state: &HttpState, intent: &Intent) -> ApiResult<Answe
     }
 }
 
-/// The replica that had this key is dead. What it left in Postgres unfinished runs out now.
+/// Takes over the key of a dead replica: expires its claim in Postgres.
 async fn take_over(state: &HttpState, intent: &Intent) -> ApiResult<()> {
     let now = state.clock.now();
-    let made_before = now.plus_ms(PENDING_LIFE_MS - LAST_CLAIM_AGE_MS);
-    let was_left = sql::let_go(&state.pg, &intent.owner, &intent.key, &intent.request_hash, now, made_before).await?;
+    let max_expires_at = now.plus_ms(PENDING_LIFE_MS - MIN_DEAD_CLAIM_AGE_MS);
+    let had_claim =
+        sql::expire_claim(&state.pg, &intent.owner, &intent.key, &intent.request_hash, now, max_expires_at).await?;
     state.idempotency.counters.add(IdempotencyCount::TakenOver);
-    tracing::info!(was_left, "took over a request of a dead replica");
+    tracing::info!(had_claim, "took over a request of a dead replica");
     Ok(())
 }

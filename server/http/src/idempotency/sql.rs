@@ -33,7 +33,7 @@ pub(super) struct NamedKeyRow {
     pub(super) row: KeyRow,
 }
 
-/// The same with its place in the order of claims.
+/// A row with its key and its position in the order of claims.
 #[derive(platform::FromRow)]
 pub(super) struct ClaimedKeyRow {
     pub(super) purge_at: DateTime<Utc>,
@@ -41,7 +41,7 @@ pub(super) struct ClaimedKeyRow {
     pub(super) named: NamedKeyRow,
 }
 
-/// The row of a key that has not run out.
+/// The row of a key that has not expired.
 pub(super) async fn find(
     tx: &mut PgConnection,
     owner: &str,
@@ -53,7 +53,7 @@ pub(super) async fn find(
     sqlx::query_as(sql).bind_all((owner, key, to_utc(now))).fetch_optional(tx).await
 }
 
-/// Takes a key that is free or has run out; waits for a concurrent request with the same key first.
+/// Claims a key that is free or has expired; false if it is in use. Waits for a concurrent request with the same key.
 pub(super) async fn claim(
     tx: &mut PgConnection,
     owner: &str,
@@ -92,38 +92,53 @@ pub(super) async fn complete(
     Ok(stored.rows_affected() == 1)
 }
 
-/// Lets the claim of a replica that died run out now. `made_before` is how late its end may lie: a younger
-/// claim is not of the dead.
-pub(super) async fn let_go(
+/// Expires the claim of a dead replica now; false if there is none. A claim that expires after `max_expires_at` is too young
+/// to be of the dead replica.
+pub(super) async fn expire_claim(
     pg: &PgPool,
     owner: &str,
     key: &str,
     request_hash: &[u8],
     now: Timestamp,
-    made_before: Timestamp,
+    max_expires_at: Timestamp,
 ) -> sqlx::Result<bool> {
     let sql = "UPDATE idempotency_keys SET expires_at = $4
                WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'
                  AND expires_at > $4 AND expires_at <= $5";
     let freed =
-        sqlx::query(sql).bind_all((owner, key, request_hash, to_utc(now), to_utc(made_before))).execute(pg).await?;
+        sqlx::query(sql).bind_all((owner, key, request_hash, to_utc(now), to_utc(max_expires_at))).execute(pg).await?;
     Ok(freed.rows_affected() == 1)
 }
 
-/// Keys in the order of their claims, by `purge_at`: after the key `after` and no later than `until`.
-pub(super) async fn claimed(
+/// A position in the order of claims.
+pub(super) struct ClaimPosition {
+    pub(super) purge_at: Timestamp,
+    pub(super) owner: String,
+    pub(super) key: String,
+}
+
+impl ClaimPosition {
+    /// The position before all claims with this `purge_at`.
+    pub(super) const fn before(purge_at: Timestamp) -> Self {
+        Self { purge_at, owner: String::new(), key: String::new() }
+    }
+}
+
+/// Keys in the order of their claims, by `purge_at`: those after `last`, up to `newest_purge_at`.
+pub(super) async fn claimed_after(
     pg: &PgPool,
-    after: &(Timestamp, String, String),
-    until: Timestamp,
+    last: &ClaimPosition,
+    newest_purge_at: Timestamp,
     limit: i64,
 ) -> sqlx::Result<Vec<ClaimedKeyRow>> {
     let sql = "SELECT purge_at, owner, key, request_hash, status, body, expires_at FROM idempotency_keys
                WHERE purge_at <= $4 AND purge_at >= $1 AND (purge_at, owner, key) > ($1, $2, $3)
                ORDER BY purge_at, owner, key LIMIT $5";
-    sqlx::query_as(sql).bind_all((to_utc(after.0), &after.1, &after.2, to_utc(until), limit)).fetch_all(pg).await
+    let after = (to_utc(last.purge_at), &last.owner, &last.key, to_utc(newest_purge_at), limit);
+    sqlx::query_as(sql).bind_all(after).fetch_all(pg).await
 }
 
-/// The rows of keys, by owner and key, that have not run out.
+/// The rows of those keys that have not expired, by owner and key.
 pub(super) async fn find_all(
     tx: &mut PgConnection,
     names: &[(&str, &str)],
@@ -163,7 +178,7 @@ macro_rules! insert_keys {
     };
 }
 
-/// Asks for the keys of these, by owner and key, that have not run out.
+/// Adds a query for those of the keys that have not expired.
 pub(super) fn add_lookup(cte: &mut CteBatch, names: &[(&str, &str)], now: Timestamp) -> sqlx::Result<()> {
     let statement = "SELECT known.key
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
@@ -176,12 +191,12 @@ pub(super) fn add_lookup(cte: &mut CteBatch, names: &[(&str, &str)], now: Timest
         .done()
 }
 
-/// Claims keys, in the order given: the free and the expired ones, and returns them; or, if they are surely free, all of
-/// them or none, and returns nothing.
+/// Adds the claims of keys, in the given order. The statement claims and returns the free and expired ones. With
+/// `assume_free` it claims all or fails, and returns nothing.
 pub(super) fn add_claims(
     cte: &mut CteBatch,
     rows: &[ClaimRow<'_>],
-    surely_free: bool,
+    assume_free: bool,
     now: Timestamp,
     purge_at: Timestamp,
 ) -> sqlx::Result<()> {
@@ -194,7 +209,7 @@ pub(super) fn add_claims(
           RETURNING owner, key"
     );
     let (statement, columns): (_, &[_]) =
-        if surely_free { (insert_keys!(), &[]) } else { (TAKE_FREE, &["owner", "key"]) };
+        if assume_free { (insert_keys!(), &[]) } else { (TAKE_FREE, &["owner", "key"]) };
     let values = cte
         .add("claimed_keys", statement, columns)
         .each(rows.iter().map(|row| row.owner))
@@ -205,7 +220,7 @@ pub(super) fn add_claims(
         .each(rows.iter().map(|row| row.body))
         .each(rows.iter().map(|row| to_utc(row.until)))
         .value(to_utc(purge_at));
-    if surely_free { values.done() } else { values.value(to_utc(now)).done() }
+    if assume_free { values.done() } else { values.value(to_utc(now)).done() }
 }
 
 /// The answer of a claimed key.
@@ -217,7 +232,7 @@ pub(super) struct AnswerRow<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// Stores the answers of keys that these requests have claimed.
+/// Adds the answers of keys that these requests have claimed.
 pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: Timestamp) -> sqlx::Result<()> {
     let statement = "UPDATE idempotency_keys known
          SET state = 'completed', status = answer.status, body = answer.body, expires_at = $6
@@ -251,7 +266,7 @@ const PURGE_EVERY: Duration = Duration::from_secs(60);
 /// Rows per statement, so that its locks are short.
 const MAX_AT_ONCE: i64 = 10_000;
 
-/// Runs until the server stops.
+/// Deletes expired keys once per period until the server stops.
 pub async fn purge_forever(state: HttpState) {
     let delete = |limit| purge(&state.pg, state.clock.now(), limit);
     housekeeping::clear_forever(&state.stop, PURGE_EVERY, "idempotency keys", MAX_AT_ONCE, delete).await;

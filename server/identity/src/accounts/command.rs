@@ -75,7 +75,7 @@ async fn replace_unproven_password(
         return Err(Problem::internal(&"an account changed while it was locked"));
     }
     sessions::end_all(tx, account, None, now).await?;
-    links::end_links(tx, account, Purpose::Reset, now).await?;
+    links::void_links(tx, account, Purpose::Reset, now).await?;
     let (subject, reason) = (audit::account(account), "At the server's command line.");
     audit::record(tx, &AuditEntry { actor: None, theatre: None, act: "password_set", subject, reason }, now).await?;
     Ok(true)

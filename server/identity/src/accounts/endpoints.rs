@@ -109,18 +109,18 @@ async fn login(
         (status = 401, body = ProblemView, description = "token_invalid: it is not genuine, or too old")))]
 async fn logout(State(state): State<IdentityState>, headers: HeaderMap) -> ApiResult<Response> {
     let session = accounts::session_to_end(&state, &headers).await?;
-    Ok(forgetting(accounts::end_session(&state, session.as_ref()).await?))
+    Ok(signed_out_response(accounts::end_session(&state, session.as_ref()).await?))
 }
 
 /// Sign out everywhere: every browser and every token.
 #[utoipa::path(post, path = "/users/logout-everywhere", tag = "accounts",
     responses((status = 204), (status = 401, body = ProblemView, description = "not_signed_in")))]
 async fn logout_everywhere(State(state): State<IdentityState>, SignedIn(session): SignedIn) -> ApiResult<Response> {
-    Ok(forgetting(accounts::end_all(&state, &session).await?))
+    Ok(signed_out_response(accounts::end_all(&state, &session).await?))
 }
 
 /// Returns 204 with headers that remove the cookies.
-fn forgetting(gone: accounts::SignOutHeaders) -> Response {
+fn signed_out_response(gone: accounts::SignOutHeaders) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     for (name, value) in gone {
         response.headers_mut().append(name, value);

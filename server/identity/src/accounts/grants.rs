@@ -145,7 +145,7 @@ pub(super) async fn roles_of(tx: &mut PgConnection, account: Uuid) -> sqlx::Resu
     rows.into_iter().map(|(theatre, role)| Ok((theatre, parse_role(&role)?))).collect()
 }
 
-/// An invalid stored value is an error that names it, never a default.
+/// Parses a stored role; an invalid value is an error that names it, never a default.
 fn parse_role(role: &str) -> sqlx::Result<Role> {
     role.parse().map_err(|_| sqlx::Error::Decode(format!("staff_grants.role is {role:?}").into()))
 }

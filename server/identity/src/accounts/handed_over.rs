@@ -27,9 +27,9 @@ pub async fn poll_handed_over_visitors(state: IdentityState) {
     while rounds.wait_next().await {
         let now = state.clock.now();
         match since(&state.pg, now.plus_ms(-OVERLAP_MS)).await {
-            Ok(owners) => state.idempotency.hand_over(owners, now),
+            Ok(owners) => state.idempotency.forget_fingerprints(owners, now),
             // Without Postgres there is no sign-in either; the next round reads again.
-            Err(cause) => tracing::debug!(%cause, "reading the visitors handed over lately failed"),
+            Err(cause) => tracing::debug!(%cause, "read the visitors handed over lately failed"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::person::normalise_address;
 use crate::IdentityState;
 use http::{ApiResult, ClientAddress};
-use platform::rate_limits::Allowance;
+use platform::rate_limits::{AddressAllowance, Allowance};
 
 /// Failed sign-ins to one account from one network, because one household may have many addresses. A reset by mail
 /// clears it.
@@ -11,10 +11,11 @@ const LOGIN_PAIR: Allowance = Allowance { name: "login-pair", burst: 10, each_ms
 /// Failed sign-ins to one account from all networks: far more, so that one attacker's guesses lock no owner out. A
 /// reset by mail clears it.
 const LOGIN_PERSON: Allowance = Allowance { name: "login-person", burst: 100, each_ms: 30_000 };
-/// Sign-in attempts from one address.
-pub(super) const LOGIN_ADDRESS: Allowance = Allowance { name: "login-address", burst: 60, each_ms: 1_000 };
-/// Registrations from one address.
-pub(super) const REGISTER_ADDRESS: Allowance = Allowance { name: "register-address", burst: 20, each_ms: 30_000 };
+/// Sign-in attempts from one address, and from its network.
+pub(super) const LOGIN_ADDRESS: AddressAllowance = AddressAllowance::new(("login-address", "login-network"), 60, 1_000);
+/// Registrations from one address, and from its network.
+pub(super) const REGISTER_ADDRESS: AddressAllowance =
+    AddressAllowance::new(("register-address", "register-network"), 20, 30_000);
 /// Mails to one person, from all requesters of one network.
 const MAIL_PAIR: Allowance = Allowance { name: "mail-pair", burst: 4, each_ms: 300_000 };
 /// Mails to one person, from all networks: as much as four of them, so that no single network keeps a person from their
@@ -29,8 +30,8 @@ pub(super) const PIN_PAIR: Allowance = Allowance { name: "pin-pair", burst: 5, e
 /// Wrong PINs of one manager entered by all accounts: no single colleague locks a manager out. Of a million PINs, all
 /// colleagues together guess one in three thousand a day.
 pub(super) const PIN_MANAGER: Allowance = Allowance { name: "pin-manager", burst: 50, each_ms: 300_000 };
-/// Mails requested and links tried from one address.
-pub(super) const MAIL_ADDRESS: Allowance = Allowance { name: "mail-address", burst: 20, each_ms: 30_000 };
+/// Mails requested and links tried from one address, and from its network.
+pub(super) const MAIL_ADDRESS: AddressAllowance = AddressAllowance::new(("mail-address", "mail-network"), 20, 30_000);
 
 /// The limits of sign-ins to one account from one network.
 pub(super) struct LoginLimits {
@@ -66,12 +67,12 @@ impl LoginLimits {
     }
 }
 
-/// Counts an attempt from this address.
+/// Counts an attempt from this address and its network.
 ///
 /// # Errors
 /// 429.
-pub(super) async fn of_address(state: &IdentityState, of: &Allowance, address: &ClientAddress) -> ApiResult<()> {
-    Ok(state.rate_limits.take(of, &address.0).await?)
+pub(super) async fn of_address(state: &IdentityState, of: &AddressAllowance, address: &ClientAddress) -> ApiResult<()> {
+    Ok(state.rate_limits.take_from_address(of, &address.0, &address.network()).await?)
 }
 
 /// Counts a mail to this person, requested from this address.

@@ -61,7 +61,7 @@ pub(super) fn read(token: &LinkToken) -> ApiResult<[u8; 32]> {
     if is_one { Ok(hash(&token.0)) } else { Err(invalid()) }
 }
 
-/// The same answer for a used, an expired and an unknown link.
+/// Builds the refusal of a link: the same for a used, an expired and an unknown one.
 pub(super) fn invalid() -> Problem {
     Problem::new(Code::LinkInvalid, "The link was used already, or its time is over. Ask for a new mail.")
 }
@@ -88,7 +88,7 @@ async fn insert_link(
 }
 
 /// Returns the account of a link that is usable now.
-pub(super) async fn whose_link(
+pub(super) async fn account_of_link(
     tx: &mut PgConnection,
     token_hash: [u8; 32],
     purpose: Purpose,
@@ -100,7 +100,7 @@ pub(super) async fn whose_link(
 }
 
 /// Redeems a link once and voids the account's other links of its purpose; `false` when it is not usable.
-pub(super) async fn use_link(
+pub(super) async fn redeem_link(
     tx: &mut PgConnection,
     token_hash: [u8; 32],
     account: Uuid,
@@ -114,12 +114,12 @@ pub(super) async fn use_link(
     if used.rows_affected() != 1 {
         return Ok(false);
     }
-    end_links(tx, account, purpose, now).await?;
+    void_links(tx, account, purpose, now).await?;
     Ok(true)
 }
 
 /// Voids the unused links of an account with that purpose.
-pub(super) async fn end_links(
+pub(super) async fn void_links(
     tx: &mut PgConnection,
     account: Uuid,
     purpose: Purpose,

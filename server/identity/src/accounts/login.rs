@@ -100,7 +100,7 @@ pub async fn log_in(
         }
         let owner = take_over(&mut tx, &visitor.owner, account.id, now).await?;
         // Immediate on this replica; the others poll (`handed_over`).
-        state.idempotency.hand_over([owner.clone()], now);
+        state.idempotency.forget_fingerprints([owner.clone()], now);
         with_cookie(&mut tx, state, view, owner, now).await?
     };
     sessions::end_oldest(&mut tx, account.id, MAX_SESSIONS, now).await?;
@@ -109,7 +109,7 @@ pub async fn log_in(
     Ok(logged_in)
 }
 
-/// The same answer whether the account exists or not.
+/// Builds the refusal of a sign-in: the same whether the account exists or not.
 fn login_failed() -> Problem {
     Problem::new(
         Code::LoginFailed,
@@ -137,7 +137,7 @@ async fn with_cookie(
     owner: String,
     now: Timestamp,
 ) -> ApiResult<LoggedIn> {
-    let life = life_of(&view);
+    let life = lifetime_of(&view);
     let session = Session { id: ids::new_id(), account: view.id, owner, is_browser: true };
     let (secret, hash) = sessions::new_secret();
     sessions::insert(tx, &session, Some(hash), life, now).await?;
@@ -149,12 +149,12 @@ async fn with_cookie(
     })
 }
 
-/// Staff sessions are shorter: their browsers are on shared counters.
-const fn life_of(view: &AccountView) -> SessionLifetime {
+/// Returns the lifetime of a browser's session. Staff sessions are shorter: their browsers are on shared counters.
+const fn lifetime_of(view: &AccountView) -> SessionLifetime {
     if view.grants.is_empty() { CUSTOMER } else { STAFF }
 }
 
-/// All tokens of an account share one visitor.
+/// Creates a session with a token. All tokens of an account share one visitor.
 async fn with_token(
     tx: &mut PgConnection,
     state: &IdentityState,

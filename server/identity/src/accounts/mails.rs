@@ -93,13 +93,13 @@ async fn send(state: &IdentityState, row: MailRow) {
             delete(&state.pg, row.id).await
         }
         Err(cause) => {
-            tracing::warn!(mail = %row.id, kind = row.kind, %cause, "sending account mail {} failed; it is retried", row.id);
+            tracing::warn!(mail = %row.id, kind = row.kind, %cause, "send account mail {} failed; it is retried", row.id);
             let pause = ids::jitter(PAUSE_MS).cast_signed();
             postpone(&state.pg, &row, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
-        tracing::warn!(mail = %row.id, %cause, "recording the outcome of account mail {} failed", row.id);
+        tracing::warn!(mail = %row.id, %cause, "record the outcome of account mail {} failed", row.id);
     }
 }
 

@@ -91,7 +91,7 @@ pub async fn reset(
     let link = links::read(&request.token)?;
     // The link is checked before the hashing, so that requests without one cost no CPU.
     let mut connection = state.pg.acquire().await?;
-    let whose = links::whose_link(&mut connection, link, Purpose::Reset, now).await?;
+    let whose = links::account_of_link(&mut connection, link, Purpose::Reset, now).await?;
     drop(connection);
     let whose = whose.ok_or_else(links::invalid)?;
     let hash = state.accounts.hashing.hash(&request.password).await?;
@@ -101,7 +101,7 @@ pub async fn reset(
         return Ok(answer);
     }
     let account = account::lock(&mut tx, whose).await?.ok_or_else(links::invalid)?;
-    if !links::use_link(&mut tx, link, whose, Purpose::Reset, now).await? {
+    if !links::redeem_link(&mut tx, link, whose, Purpose::Reset, now).await? {
         return Err(links::invalid());
     }
     replace(&mut tx, &account, &hash, "password_reset", now).await?;
@@ -126,7 +126,7 @@ async fn replace(
         return Err(Problem::new(Code::Overloaded, detail));
     }
     // Links mailed before may be in the hands of the previous password's or mailbox's user: they are voided.
-    links::end_links(tx, account.id, Purpose::Reset, now).await?;
+    links::void_links(tx, account.id, Purpose::Reset, now).await?;
     let entry = AuditEntry::by(account.id, act, audit::account(account.id), "By its owner.");
     audit::record(tx, &entry, now).await?;
     mails::enqueue(tx, MailKind::PasswordChanged, &account.email, now).await?;

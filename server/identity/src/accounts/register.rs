@@ -116,7 +116,7 @@ pub async fn prove(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    if !links::use_link(&mut tx, hash, session.account, Purpose::Prove, now).await? {
+    if !links::redeem_link(&mut tx, hash, session.account, Purpose::Prove, now).await? {
         return Err(links::invalid());
     }
     account::set_proven(&mut tx, session.account, now).await?;

@@ -141,12 +141,12 @@ pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> ApiResult
     let Some(credential) = Credential::of(state, headers)? else { return Ok(None) };
     let sessions = &state.accounts.sessions.0;
     if let Some(found) = sessions.get(&credential).await {
-        return judged(credential, found);
+        return reject_ended_token(credential, found);
     }
     let look = find(&state.pg, credential, state.clock.now());
     // Boxed to keep the common future small: every request passes here, and few miss the cache.
     let found = Box::pin(sessions.try_get_with(credential, look)).await;
-    judged(credential, found.map_err(|cause| lookup_failed(&cause))?)
+    reject_ended_token(credential, found.map_err(|cause| lookup_failed(&cause))?)
 }
 
 /// Returns the session to be ended; `None` when a valid token's session has already ended: sign-out may be repeated.
@@ -162,12 +162,12 @@ pub async fn session_to_end(state: &IdentityState, headers: &HeaderMap) -> ApiRe
 }
 
 fn lookup_failed(cause: &Arc<sqlx::Error>) -> Problem {
-    tracing::warn!(%cause, "reading a session failed");
+    tracing::warn!(%cause, "read a session failed");
     Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
 }
 
-/// An invalid cookie makes its sender a guest; an invalid token is an error, because it was sent on purpose.
-fn judged(credential: Credential, found: Option<Session>) -> ApiResult<Option<Session>> {
+/// Refuses a token without a session. A cookie without one makes its sender a guest.
+fn reject_ended_token(credential: Credential, found: Option<Session>) -> ApiResult<Option<Session>> {
     match (credential, found) {
         (Credential::Token(..), None) => Err(tokens::invalid()),
         (_, found) => Ok(found),
@@ -189,7 +189,7 @@ where
         let state = IdentityState::from_ref(state);
         let Some(credential) = Credential::of(&state, &parts.headers)? else { return Err(not_signed_in()) };
         let found = find(&state.pg, credential, state.clock.now()).await?;
-        judged(credential, found)?.map(Self).ok_or_else(not_signed_in)
+        reject_ended_token(credential, found)?.map(Self).ok_or_else(not_signed_in)
     }
 }
 

@@ -60,7 +60,7 @@ impl Staff {
             Permission::Granted => Ok(()),
             Permission::NotStaff => Err(Problem::not_found("theatre")),
             Permission::WrongRole => {
-                let who = wanted.iter().map(|role| words(*role)).collect::<Vec<_>>().join(" or ");
+                let who = wanted.iter().map(|role| role_name(*role)).collect::<Vec<_>>().join(" or ");
                 Err(Problem::new(Code::NotAllowed, format!("This is for {who} of the theatre.")))
             }
         }
@@ -80,7 +80,7 @@ pub async fn may_at(pg: &PgPool, account: Uuid, theatre: &str, wanted: &[Role]) 
     Ok(check_permission(&held, wanted) == Permission::Granted)
 }
 
-const fn words(role: Role) -> &'static str {
+const fn role_name(role: Role) -> &'static str {
     match role {
         Role::BoxOffice => "the box office",
         Role::Manager => "a manager",

@@ -125,7 +125,7 @@ impl Tokens {
     }
 }
 
-/// The same answer for all defects.
+/// Builds the refusal of a token: the same for all defects.
 pub(super) fn invalid() -> Problem {
     Problem::new(Code::TokenInvalid, "Sign in again for a new token.")
 }

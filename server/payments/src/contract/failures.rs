@@ -8,14 +8,14 @@ use axum::Router;
 use axum::http::StatusCode;
 
 use super::setup::{API_KEY, ContractSetup, SECRET, ids_without_gateway_ref, port};
-use crate::calls::{MAX_ANSWER_BYTES, MAX_TRIES};
+use crate::calls::{MAX_ANSWER_BYTES, MAX_ATTEMPTS};
 use crate::{CallDeadlines, Gateway, GatewayError};
 use platform::ids;
 
-/// A service that gives these answers in turn and then the last one for ever, and counts.
-async fn service_that_says(answers: Vec<(StatusCode, &'static str)>) -> (String, Arc<AtomicU32>) {
-    let asked = Arc::new(AtomicU32::new(0));
-    let counter = Arc::clone(&asked);
+/// Starts a service that gives these answers in turn and then repeats the last. Returns its address and request count.
+async fn serve_answers(answers: Vec<(StatusCode, &'static str)>) -> (String, Arc<AtomicU32>) {
+    let requests = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&requests);
     let router = Router::new().fallback(move || {
         let turn = counter.fetch_add(1, Ordering::SeqCst) as usize;
         let answer = answers[turn.min(answers.len() - 1)];
@@ -23,37 +23,37 @@ async fn service_that_says(answers: Vec<(StatusCode, &'static str)>) -> (String,
     });
     let (listener, base) = port().await;
     tokio::spawn(async move { axum::serve(listener, router).await.expect("serving") });
-    (base, asked)
+    (base, requests)
 }
 
 async fn charge_error(setup: &ContractSetup, gateway: &dyn Gateway) -> GatewayError {
     gateway.charge(&setup.charge(Some("paid"))).await.expect_err("no usable answer")
 }
 
-pub(super) async fn nobody_there_means_it_was_not_asked(setup: ContractSetup) {
+pub(super) async fn a_refused_connection_returns_not_sent(setup: ContractSetup) {
     let (listener, base) = port().await;
     drop(listener);
     let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
     assert!(matches!(error, GatewayError::NotSent(_)), "{error}");
 }
 
-pub(super) async fn a_wrong_key_means_it_was_turned_away(setup: ContractSetup) {
-    let stranger =
+pub(super) async fn a_wrong_api_key_returns_not_sent(setup: ContractSetup) {
+    let gateway =
         setup.protocol.gateway(&setup.base, "http://127.0.0.1:9", "wrong key", &[SECRET], CallDeadlines::default());
-    let error = charge_error(&setup, &*stranger).await;
+    let error = charge_error(&setup, &*gateway).await;
     assert!(matches!(error, GatewayError::NotSent(_)), "{error}");
 }
 
-pub(super) async fn no_answer_means_we_do_not_know(setup: ContractSetup) {
+pub(super) async fn a_timeout_returns_unreachable(setup: ContractSetup) {
     // The system accepts connections; nothing reads them.
     let (_listener, base) = port().await;
-    let hasty = CallDeadlines { per_attempt: Duration::from_millis(100), in_total: Duration::from_secs(1) };
-    let gateway = setup.protocol.gateway(&base, "http://127.0.0.1:9", API_KEY, &[SECRET], hasty);
+    let deadlines = CallDeadlines { per_attempt: Duration::from_millis(100), in_total: Duration::from_secs(1) };
+    let gateway = setup.protocol.gateway(&base, "http://127.0.0.1:9", API_KEY, &[SECRET], deadlines);
     let error = charge_error(&setup, &*gateway).await;
     assert!(matches!(error, GatewayError::Unreachable(_)), "{error}");
 }
 
-pub(super) async fn passing_failures_are_repeated_a_few_times_and_then_unknown(setup: ContractSetup) {
+pub(super) async fn temporary_failures_are_retried_and_then_return_unreachable(setup: ContractSetup) {
     for answer in [
         (StatusCode::INTERNAL_SERVER_ERROR, "oops"),
         (StatusCode::SERVICE_UNAVAILABLE, ""),
@@ -61,31 +61,31 @@ pub(super) async fn passing_failures_are_repeated_a_few_times_and_then_unknown(s
         (StatusCode::OK, "<html>not what was asked</html>"),
         (StatusCode::FOUND, ""),
     ] {
-        let (base, asked) = service_that_says(vec![answer]).await;
+        let (base, requests) = serve_answers(vec![answer]).await;
         let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
         assert!(matches!(error, GatewayError::Unreachable(_)), "{answer:?}: {error}");
-        assert_eq!(asked.load(Ordering::SeqCst), MAX_TRIES, "{answer:?}");
+        assert_eq!(requests.load(Ordering::SeqCst), MAX_ATTEMPTS, "{answer:?}");
     }
 }
 
-pub(super) async fn a_lost_answer_followed_by_a_closed_door_is_unknown(setup: ContractSetup) {
+pub(super) async fn a_lost_answer_followed_by_unauthorized_returns_unreachable(setup: ContractSetup) {
     let answers = vec![(StatusCode::BAD_GATEWAY, ""), (StatusCode::UNAUTHORIZED, "")];
-    let (base, _) = service_that_says(answers).await;
+    let (base, _) = serve_answers(answers).await;
     let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
-    assert!(matches!(error, GatewayError::Unreachable(_)), "the first try may have been heard: {error}");
+    assert!(matches!(error, GatewayError::Unreachable(_)), "the first attempt may have taken effect: {error}");
 }
 
-pub(super) async fn a_definite_no_is_asked_once(setup: ContractSetup) {
-    let (base, asked) = service_that_says(vec![(StatusCode::UNPROCESSABLE_ENTITY, "go away")]).await;
+pub(super) async fn a_refusal_is_not_retried(setup: ContractSetup) {
+    let (base, requests) = serve_answers(vec![(StatusCode::UNPROCESSABLE_ENTITY, "go away")]).await;
     let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
     assert!(matches!(&error, GatewayError::Refused { status: 422, code, .. } if code == "unreadable"), "{error}");
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert_eq!(requests.load(Ordering::SeqCst), 1);
 }
 
-pub(super) async fn an_endless_answer_is_not_read_to_its_end(setup: ContractSetup) {
+pub(super) async fn an_answer_above_the_size_limit_returns_unreachable(setup: ContractSetup) {
     static LONG: [u8; MAX_ANSWER_BYTES + 1] = [b' '; MAX_ANSWER_BYTES + 1];
     let spaces = std::str::from_utf8(&LONG).expect("spaces");
-    let (base, _) = service_that_says(vec![(StatusCode::OK, spaces)]).await;
+    let (base, _) = serve_answers(vec![(StatusCode::OK, spaces)]).await;
     let error =
         setup.protocol.gateway_at(&base).status(&ids_without_gateway_ref(ids::new_id())).await.expect_err("too long");
     assert!(matches!(error, GatewayError::Unreachable(_)), "{error}");

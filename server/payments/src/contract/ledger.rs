@@ -10,7 +10,7 @@ use crate::gateway::{MAX_LEDGER_ENTRIES, Window};
 use crate::{LedgerEntry, refund_key};
 use platform::clock;
 
-/// Pages of these tests, at most.
+/// Maximum number of pages that a test reads.
 const MAX_PAGES: usize = 20;
 
 fn this_hour() -> Window {
@@ -45,7 +45,7 @@ async fn listed(setup: &ContractSetup, window: Window) -> BTreeMap<Option<Uuid>,
     found
 }
 
-pub(super) async fn the_ledger_has_what_was_charged_and_what_went_back(setup: ContractSetup) {
+pub(super) async fn the_ledger_lists_charges_and_refunds(setup: ContractSetup) {
     assert!(pages(&setup, this_hour()).await.concat().is_empty());
     let (paid, less) = (setup.charged(Some("paid")).await, setup.charged(Some("another_amount")).await);
     let back = setup.charged(Some("paid")).await;
@@ -58,10 +58,10 @@ pub(super) async fn the_ledger_has_what_was_charged_and_what_went_back(setup: Co
     let entries = pages(&setup, this_hour()).await.concat();
     let entry = entries.iter().find(|entry| entry.booking == Some(paid.booking)).expect("it is there");
     let known = crate::PaymentIds { booking: paid.booking, gateway_ref: Some(entry.gateway_ref.clone()) };
-    setup.gateway.status(&known).await.expect("an answer").expect("it is found by what the ledger calls it");
+    setup.gateway.status(&known).await.expect("an answer").expect("it is found by the id in the ledger");
 }
 
-pub(super) async fn a_ledger_is_read_page_by_page(setup: ContractSetup) {
+pub(super) async fn ledger_pages_list_each_payment_once(setup: ContractSetup) {
     let mut bookings = BTreeSet::new();
     for _ in 0..=MAX_LEDGER_ENTRIES {
         bookings.insert(Some(setup.charged(Some("paid")).await.booking));
@@ -73,7 +73,7 @@ pub(super) async fn a_ledger_is_read_page_by_page(setup: ContractSetup) {
     assert_eq!(entries.into_iter().map(|entry| entry.booking).collect::<BTreeSet<_>>(), bookings);
 }
 
-pub(super) async fn a_window_has_what_moved_in_it(setup: ContractSetup) {
+pub(super) async fn a_ledger_window_lists_payments_charged_or_refunded_in_it(setup: ContractSetup) {
     let old = setup.charged(Some("paid")).await;
     let back = setup.charged(Some("paid")).await;
     setup.simulator.ledger.age_movements(60 * MINUTE_MS);
@@ -83,5 +83,5 @@ pub(super) async fn a_window_has_what_moved_in_it(setup: ContractSetup) {
     let Window { from, until } = this_hour();
     let before = Window { from: from.plus_ms(-60 * MINUTE_MS), until: until.plus_ms(-60 * MINUTE_MS) };
     let expected = [(Some(old.booking), (2_500, 0)), (Some(back.booking), (2_500, 2_500))];
-    assert_eq!(listed(&setup, before).await, BTreeMap::from(expected), "as they stand now");
+    assert_eq!(listed(&setup, before).await, BTreeMap::from(expected), "with their current sums");
 }

@@ -10,16 +10,26 @@ mod webhooks;
 
 use setup::{ContractSetup, Protocol};
 
-/// Each of these tests, on every gateway.
+/// Defines one test per gateway for each of these functions.
 macro_rules! on_every_gateway {
-    ($($room:ident: $($test:ident),+;)+) => {
+    ($($file:ident: $($test:ident),+;)+) => {
         mod simulator {
             use super::*;
-            $($(#[tokio::test] async fn $test() { super::$room::$test(ContractSetup::open(Protocol::Own).await).await; })+)+
+            $($(
+                #[tokio::test]
+                async fn $test() {
+                    super::$file::$test(ContractSetup::open(Protocol::Own).await).await;
+                }
+            )+)+
         }
         mod stripe {
             use super::*;
-            $($(#[tokio::test] async fn $test() { super::$room::$test(ContractSetup::open(Protocol::Stripe).await).await; })+)+
+            $($(
+                #[tokio::test]
+                async fn $test() {
+                    super::$file::$test(ContractSetup::open(Protocol::Stripe).await).await;
+                }
+            )+)+
         }
     };
 }
@@ -33,60 +43,59 @@ fn every_adapter_has_a_module_of_these_tests() {
 }
 
 /// Tests for Stripe only: it forgets keys, and a refund can be pending for days.
-mod stripe_alone {
+mod stripe_only {
     use super::{ContractSetup, Protocol, refunds};
 
     #[tokio::test]
-    async fn a_refund_is_found_again_when_its_key_is_forgotten() {
-        refunds::a_refund_is_found_again_when_its_key_is_forgotten(ContractSetup::open(Protocol::Stripe).await).await;
+    async fn a_refund_is_found_after_stripe_forgets_its_key() {
+        refunds::a_refund_is_found_after_stripe_forgets_its_key(ContractSetup::open(Protocol::Stripe).await).await;
     }
 
     #[tokio::test]
-    async fn a_refund_on_its_way_is_no_refund_yet() {
-        refunds::a_refund_on_its_way_is_no_refund_yet(ContractSetup::open(Protocol::Stripe).await).await;
+    async fn a_pending_refund_stays_pending_until_it_settles() {
+        refunds::a_pending_refund_stays_pending_until_it_settles(ContractSetup::open(Protocol::Stripe).await).await;
     }
 
     #[tokio::test]
-    async fn a_refund_that_failed_is_asked_for_again_and_no_other() {
-        refunds::a_refund_that_failed_is_asked_for_again_and_no_other(ContractSetup::open(Protocol::Stripe).await)
-            .await;
+    async fn only_acknowledged_failed_refunds_are_sent_again() {
+        refunds::only_acknowledged_failed_refunds_are_sent_again(ContractSetup::open(Protocol::Stripe).await).await;
     }
 }
 
 on_every_gateway! {
     payments:
-        a_charge_without_a_token_leads_to_the_gateways_page,
-        cards_are_decided_at_once,
-        cards_are_decided_later,
-        an_answer_that_was_lost_is_asked_for_again,
-        every_token_of_a_card_is_of_one_instrument,
-        a_payment_names_the_instrument_that_paid,
-        a_payment_nobody_made_is_not_there,
-        a_payment_is_found_before_its_id_was_noted,
-        void_says_voided_or_charged,
+        a_charge_without_a_token_opens_a_payment_page,
+        a_card_is_charged_or_declined_at_once,
+        a_pending_card_is_charged_or_declined_later,
+        a_charge_whose_answer_is_lost_is_retried,
+        all_tokens_of_a_card_have_one_fingerprint,
+        a_payment_has_the_fingerprint_of_its_card,
+        the_status_of_an_unknown_payment_is_none,
+        a_payment_without_a_recorded_id_is_found_by_its_booking,
+        void_returns_voided_or_already_charged,
         a_voided_payment_is_never_charged,
-        a_changed_charge_answers_how_the_first_one_stands;
+        a_retry_with_changed_details_returns_the_first_charge;
     refunds:
-        a_refund_repeats_harmlessly_and_never_exceeds_the_charge,
-        pieces_have_keys_of_their_own,
-        what_was_never_charged_cannot_be_sent_back;
+        a_refund_is_idempotent_and_never_exceeds_the_charge,
+        partial_refunds_have_separate_keys,
+        a_refund_without_a_charge_is_refused;
     ledger:
-        the_ledger_has_what_was_charged_and_what_went_back,
-        a_ledger_is_read_page_by_page,
-        a_window_has_what_moved_in_it;
+        the_ledger_lists_charges_and_refunds,
+        ledger_pages_list_each_payment_once,
+        a_ledger_window_lists_payments_charged_or_refunded_in_it;
     webhooks:
-        the_end_of_a_payment_is_told_and_believed,
-        only_its_own_signature_of_now_over_these_bytes_is_believed,
-        either_of_two_secrets_is_believed,
-        refunds_are_told,
-        an_order_of_events_that_cannot_be_is_told_as_it_comes,
-        signed_nonsense_is_malformed;
+        a_payment_outcome_is_sent_as_a_signed_webhook,
+        a_webhook_with_a_wrong_missing_or_stale_signature_is_refused,
+        a_signature_with_either_active_secret_is_accepted,
+        refunds_and_voids_are_sent_as_webhooks,
+        reordered_webhooks_keep_their_event_times,
+        a_signed_body_that_is_no_event_is_malformed;
     failures:
-        nobody_there_means_it_was_not_asked,
-        a_wrong_key_means_it_was_turned_away,
-        no_answer_means_we_do_not_know,
-        passing_failures_are_repeated_a_few_times_and_then_unknown,
-        a_lost_answer_followed_by_a_closed_door_is_unknown,
-        a_definite_no_is_asked_once,
-        an_endless_answer_is_not_read_to_its_end;
+        a_refused_connection_returns_not_sent,
+        a_wrong_api_key_returns_not_sent,
+        a_timeout_returns_unreachable,
+        temporary_failures_are_retried_and_then_return_unreachable,
+        a_lost_answer_followed_by_unauthorized_returns_unreachable,
+        a_refusal_is_not_retried,
+        an_answer_above_the_size_limit_returns_unreachable;
 }

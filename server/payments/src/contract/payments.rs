@@ -1,4 +1,4 @@
-//! Charging, asking, calling off.
+//! Charges, status calls and voids.
 
 use super::setup::{ContractSetup, Protocol, ids_without_gateway_ref, money};
 use crate::{Charge, GatewayError, PaymentIds, PaymentStatus, VoidAnswer};
@@ -12,7 +12,7 @@ fn failed(why: &str) -> PaymentStatus {
     PaymentStatus::Failed { why: why.to_owned() }
 }
 
-pub(super) async fn a_charge_without_a_token_leads_to_the_gateways_page(setup: ContractSetup) {
+pub(super) async fn a_charge_without_a_token_opens_a_payment_page(setup: ContractSetup) {
     let charge = setup.charge(None);
     let first = setup.gateway.charge(&charge).await.expect("opened");
     let PaymentStatus::Pending { pay_url: Some(page) } = &first.status else { panic!("{first:?}") };
@@ -24,7 +24,7 @@ pub(super) async fn a_charge_without_a_token_leads_to_the_gateways_page(setup: C
     assert_eq!(setup.status(&known).await, succeeded(2_500));
 }
 
-pub(super) async fn cards_are_decided_at_once(setup: ContractSetup) {
+pub(super) async fn a_card_is_charged_or_declined_at_once(setup: ContractSetup) {
     for (card, expected) in [
         ("paid", succeeded(2_500)),
         ("declined", failed("card_declined")),
@@ -41,8 +41,8 @@ pub(super) async fn cards_are_decided_at_once(setup: ContractSetup) {
     }
 }
 
-pub(super) async fn cards_are_decided_later(setup: ContractSetup) {
-    // A bank's reason is a word of each gateway's own.
+pub(super) async fn a_pending_card_is_charged_or_declined_later(setup: ContractSetup) {
+    // Each gateway has its own code for a decline by the bank.
     let declined = match setup.protocol {
         Protocol::Own => failed("bank_declined"),
         Protocol::Stripe => failed("card_declined"),
@@ -56,14 +56,14 @@ pub(super) async fn cards_are_decided_later(setup: ContractSetup) {
     }
 }
 
-pub(super) async fn an_answer_that_was_lost_is_asked_for_again(setup: ContractSetup) {
+pub(super) async fn a_charge_whose_answer_is_lost_is_retried(setup: ContractSetup) {
     let charge = setup.charge(Some("no_answer_paid"));
-    let answer = setup.gateway.charge(&charge).await.expect("the second try is answered");
+    let answer = setup.gateway.charge(&charge).await.expect("the second attempt is answered");
     let known = PaymentIds { booking: charge.booking, gateway_ref: Some(answer.gateway_ref) };
     setup.wait_for_status(&known, &succeeded(2_500)).await;
 }
 
-pub(super) async fn every_token_of_a_card_is_of_one_instrument(setup: ContractSetup) {
+pub(super) async fn all_tokens_of_a_card_have_one_fingerprint(setup: ContractSetup) {
     let token = |card: &str| setup.charge(Some(card)).token.expect("a token");
     let of = async |card: &str| setup.gateway.fingerprint(&token(card)).await.expect("an answer");
     let one = of("paid@1111.a").await;
@@ -71,20 +71,20 @@ pub(super) async fn every_token_of_a_card_is_of_one_instrument(setup: ContractSe
     assert_eq!(of("paid@1111.b").await, one);
     assert_eq!(of("declined@1111").await, one);
     assert!(of("paid@2222").await.is_some_and(|other| Some(other) != one));
-    assert_eq!(of("paid@").await, None, "it has no name");
+    assert_eq!(of("paid@").await, None, "it has no fingerprint");
     assert_eq!(of("no_such_card").await, None);
-    assert_eq!(of("paid/../../payments?key=1#").await, None, "a stranger's token leads nowhere else");
+    assert_eq!(of("paid/../../payments?key=1#").await, None, "an untrusted token stays in its path segment");
 }
 
-pub(super) async fn a_payment_names_the_instrument_that_paid(setup: ContractSetup) {
+pub(super) async fn a_payment_has_the_fingerprint_of_its_card(setup: ContractSetup) {
     let of =
         async |known: &PaymentIds| setup.gateway.status(known).await.expect("an answer").expect("known").instrument;
     let token = setup.charge(Some("paid@1111.a")).token.expect("a token");
     let name = setup.gateway.fingerprint(&token).await.expect("an answer");
     assert!(name.is_some());
-    assert_eq!(of(&setup.charged(Some("paid@1111.b")).await).await, name, "as its tokens");
-    assert_eq!(of(&setup.charged(Some("paid@")).await).await, None, "it has no name");
-    // On the gateway's page nothing is known before the payment.
+    assert_eq!(of(&setup.charged(Some("paid@1111.b")).await).await, name, "the fingerprint of its tokens");
+    assert_eq!(of(&setup.charged(Some("paid@")).await).await, None, "it has no fingerprint");
+    // A payment page has no fingerprint before it is paid.
     let charge = setup.charge(None);
     let opened = setup.gateway.charge(&charge).await.expect("opened");
     let PaymentStatus::Pending { pay_url: Some(page) } = &opened.status else { panic!("{opened:?}") };
@@ -92,14 +92,14 @@ pub(super) async fn a_payment_names_the_instrument_that_paid(setup: ContractSetu
     assert_eq!(of(&known).await, None);
     setup.submit_form(page, "card=paid%401111.c&action=pay").await;
     assert_eq!(setup.status(&known).await, succeeded(2_500));
-    assert_eq!(of(&known).await, name, "on the page as by a token");
+    assert_eq!(of(&known).await, name, "the page and the token give one fingerprint");
 }
 
-pub(super) async fn a_payment_nobody_made_is_not_there(setup: ContractSetup) {
+pub(super) async fn the_status_of_an_unknown_payment_is_none(setup: ContractSetup) {
     assert_eq!(setup.gateway.status(&ids_without_gateway_ref(ids::new_id())).await.expect("an answer"), None);
 }
 
-pub(super) async fn a_payment_is_found_before_its_id_was_noted(setup: ContractSetup) {
+pub(super) async fn a_payment_without_a_recorded_id_is_found_by_its_booking(setup: ContractSetup) {
     let paid = setup.charged(Some("paid")).await;
     assert_eq!(setup.status(&ids_without_gateway_ref(paid.booking)).await, succeeded(2_500));
     assert_eq!(
@@ -108,11 +108,11 @@ pub(super) async fn a_payment_is_found_before_its_id_was_noted(setup: ContractSe
     );
     let pending = setup.charged(Some("pending_paid")).await;
     let voided = setup.gateway.void(&ids_without_gateway_ref(pending.booking)).await.expect("an answer");
-    // A slow machine may ask after the bank has thought.
+    // On a slow machine the bank may have decided before the void.
     assert!(matches!(voided, VoidAnswer::Voided | VoidAnswer::AlreadyCharged(_)), "{voided:?}");
 }
 
-pub(super) async fn void_says_voided_or_charged(setup: ContractSetup) {
+pub(super) async fn void_returns_voided_or_already_charged(setup: ContractSetup) {
     for card in [None, Some("declined")] {
         let open = setup.charged(card).await;
         for _ in 0..2 {
@@ -144,7 +144,7 @@ pub(super) async fn a_voided_payment_is_never_charged(setup: ContractSetup) {
     }
 }
 
-pub(super) async fn a_changed_charge_answers_how_the_first_one_stands(setup: ContractSetup) {
+pub(super) async fn a_retry_with_changed_details_returns_the_first_charge(setup: ContractSetup) {
     let charge = setup.charge(Some("paid"));
     let first = setup.gateway.charge(&charge).await.expect("charged");
     let changed = Charge { amount: money(1), description: "another name".to_owned(), ..charge };

@@ -1,4 +1,4 @@
-//! Sending money back.
+//! Refunds.
 
 use ::simulator::payment::RefundStatus;
 
@@ -15,7 +15,7 @@ async fn refunded(setup: &ContractSetup, payment: &PaymentIds) -> i64 {
     setup.gateway.status(payment).await.expect("an answer").expect("a payment").refunded.minor
 }
 
-pub(super) async fn a_refund_repeats_harmlessly_and_never_exceeds_the_charge(setup: ContractSetup) {
+pub(super) async fn a_refund_is_idempotent_and_never_exceeds_the_charge(setup: ContractSetup) {
     let paid = setup.charged(Some("paid")).await;
     let key = refund_key(paid.booking, 0);
     refused(&setup, &paid, 2_501, &refund_key(paid.booking, 1)).await;
@@ -28,7 +28,7 @@ pub(super) async fn a_refund_repeats_harmlessly_and_never_exceeds_the_charge(set
     assert_eq!(refunded(&setup, &paid).await, 2_250);
 }
 
-pub(super) async fn pieces_have_keys_of_their_own(setup: ContractSetup) {
+pub(super) async fn partial_refunds_have_separate_keys(setup: ContractSetup) {
     let paid = setup.charged(Some("paid")).await;
     for piece in 1..=2 {
         let key = refund_key(paid.booking, piece);
@@ -37,7 +37,7 @@ pub(super) async fn pieces_have_keys_of_their_own(setup: ContractSetup) {
     assert_eq!(refunded(&setup, &paid).await, 2_500);
 }
 
-pub(super) async fn what_was_never_charged_cannot_be_sent_back(setup: ContractSetup) {
+pub(super) async fn a_refund_without_a_charge_is_refused(setup: ContractSetup) {
     let unknown = ids_without_gateway_ref(ids::new_id());
     refused(&setup, &unknown, 1, &refund_key(unknown.booking, 0)).await;
     let open = setup.charged(None).await;
@@ -50,8 +50,8 @@ fn known(setup: &ContractSetup, payment: &PaymentIds) -> Vec<RefundStatus> {
     setup.simulator.ledger.get(id).expect("a payment").refunds.iter().map(|refund| refund.status).collect()
 }
 
-pub(super) async fn a_refund_is_found_again_when_its_key_is_forgotten(setup: ContractSetup) {
-    // A part, and all of it: what is left would not keep a second one of the first from being made.
+pub(super) async fn a_refund_is_found_after_stripe_forgets_its_key(setup: ContractSetup) {
+    // A partial refund, which would leave enough money for a duplicate, and a full one.
     for minor in [1_000, 2_500] {
         let paid = setup.charged(Some("paid")).await;
         let key = refund_key(paid.booking, 1);
@@ -64,21 +64,21 @@ pub(super) async fn a_refund_is_found_again_when_its_key_is_forgotten(setup: Con
     }
 }
 
-pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(setup: ContractSetup) {
+pub(super) async fn only_acknowledged_failed_refunds_are_sent_again(setup: ContractSetup) {
     let paid = setup.charged(Some("paid")).await;
     let id = paid.gateway_ref.clone().expect("it was noted");
     let key = refund_key(paid.booking, 0);
     let mut lost = Vec::new();
     let ask = async |lost: &[String]| setup.gateway.refund(&paid, money(2_500), &key, lost).await.expect("an answer");
-    for tries in 0..2 {
+    for failures in 0..2 {
         assert_eq!(ask(&lost).await, RefundAnswer::Settled);
-        assert_eq!(known(&setup, &paid).len(), tries + 1);
-        setup.simulator.set_refund_status(&id, tries, RefundStatus::Failed).expect("it is there");
+        assert_eq!(known(&setup, &paid).len(), failures + 1);
+        setup.simulator.set_refund_status(&id, failures, RefundStatus::Failed).expect("it is there");
         // The failure is unacknowledged: each retry returns it, and no other refund is made.
         for _ in 0..2 {
             let RefundAnswer::Failed { refund, why } = ask(&lost).await else { panic!("it failed") };
             assert!(!lost.contains(&refund) && !why.is_empty(), "{refund}: {why}");
-            assert_eq!(known(&setup, &paid).len(), tries + 1);
+            assert_eq!(known(&setup, &paid).len(), failures + 1);
         }
         let RefundAnswer::Failed { refund, .. } = ask(&lost).await else { panic!("it failed") };
         lost.push(refund);
@@ -90,7 +90,7 @@ pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(setup: 
     assert_eq!(refunded(&setup, &paid).await, 2_500);
 }
 
-pub(super) async fn a_refund_on_its_way_is_no_refund_yet(setup: ContractSetup) {
+pub(super) async fn a_pending_refund_stays_pending_until_it_settles(setup: ContractSetup) {
     let paid = setup.charged(Some("paid")).await;
     let id = paid.gateway_ref.clone().expect("it was noted");
     let key = refund_key(paid.booking, 0);
@@ -99,7 +99,7 @@ pub(super) async fn a_refund_on_its_way_is_no_refund_yet(setup: ContractSetup) {
     for _ in 0..2 {
         assert_eq!(ask().await, RefundAnswer::Pending);
     }
-    // To the key alone Stripe would go on saying "pending".
+    // A repeated call with the same key would return Stripe's stored answer, "pending".
     setup.simulator.set_refund_status(&id, 0, RefundStatus::Succeeded).expect("it is there");
     assert_eq!(ask().await, RefundAnswer::Settled);
     assert_eq!(known(&setup, &paid), [RefundStatus::Succeeded]);

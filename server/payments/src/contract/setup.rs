@@ -1,4 +1,4 @@
-//! A gateway with the service behind it, a merchant's inbox, and a payer.
+//! The setup of a contract test: a gateway, the simulator behind it, a webhook inbox and a payer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +25,11 @@ pub(super) const SECRET: &str = "secret of the tests";
 const PENDING: Duration = Duration::from_millis(200);
 /// Deadline of each step of a test.
 pub(super) const DEADLINE: Duration = Duration::from_secs(20);
-/// Of the gateways under test: a lost answer is requested again after two seconds.
+/// Deadlines of the gateways under test: a call without an answer is retried after two seconds.
 pub(super) const CALL_DEADLINES: CallDeadlines =
     CallDeadlines { per_attempt: Duration::from_secs(2), in_total: Duration::from_secs(8) };
 
-/// Which of the simulator's two faces.
+/// The API of the simulator that a test uses: its own, or the one compatible with Stripe's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Own,
@@ -37,7 +37,7 @@ pub(super) enum Protocol {
 }
 
 impl Protocol {
-    /// A gateway of this kind at that address.
+    /// The client for this API at `base`.
     pub(super) fn gateway(
         self,
         base: &str,
@@ -53,7 +53,7 @@ impl Protocol {
         }
     }
 
-    /// The usual gateway of this kind at that address.
+    /// The same with the key, the secret and the deadlines of the tests.
     pub(super) fn gateway_at(self, base: &str) -> Arc<dyn Gateway> {
         self.gateway(base, "http://127.0.0.1:9", API_KEY, &[SECRET], CALL_DEADLINES)
     }
@@ -84,7 +84,7 @@ pub(super) fn money(minor: i64) -> Money {
     Money::new(minor, Currency::parse("EUR").expect("a code"))
 }
 
-/// A port of our own, and its address.
+/// Listens on a free port; returns the listener and its address.
 pub(super) async fn port() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let base = format!("http://{}", listener.local_addr().expect("an address"));
@@ -116,7 +116,7 @@ impl ContractSetup {
         Self { protocol, gateway, base, simulator, inbox }
     }
 
-    /// A charge of 25 euros with that card, or on the page.
+    /// A new charge of 25 euros: with the token of `card`, or without one on the payment page.
     pub(super) fn charge(&self, card: Option<&str>) -> Charge {
         let prefix = match self.protocol {
             Protocol::Own => "tok_",
@@ -134,7 +134,7 @@ impl ContractSetup {
         }
     }
 
-    /// Charges that card, which must be answered; what we know the payment by.
+    /// Charges `card`, and returns the ids of the payment.
     pub(super) async fn charged(&self, card: Option<&str>) -> PaymentIds {
         let charge = self.charge(card);
         let answer = self.gateway.charge(&charge).await.expect("an answer");
@@ -146,16 +146,16 @@ impl ContractSetup {
     }
 
     pub(super) async fn wait_for_status(&self, payment: &PaymentIds, expected: &PaymentStatus) {
-        let stands = async {
+        let reached = async {
             while self.status(payment).await != *expected {
                 tokio::task::yield_now().await;
             }
         };
         let what = format!("{} becomes {expected:?}", payment.booking);
-        tokio::time::timeout(DEADLINE, stands).await.unwrap_or_else(|_| panic!("timed out: {what}"));
+        tokio::time::timeout(DEADLINE, reached).await.unwrap_or_else(|_| panic!("timed out: {what}"));
     }
 
-    /// The payer presses a button on the gateway's page.
+    /// Submits the form on the payment page, as a payer does.
     pub(super) async fn submit_form(&self, page: &str, form: &'static str) {
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(DEADLINE);
         let request = client.build().expect("a client").post(page).body(form);
@@ -164,22 +164,22 @@ impl ContractSetup {
         assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     }
 
-    /// Webhooks as they came, as soon as that many are of interest to us.
+    /// Waits for `enough` relevant webhooks; returns all received ones in order of arrival.
     pub(super) async fn received_webhooks(&self, enough: usize) -> Vec<ReceivedWebhook> {
         let mut inbox = self.inbox.subscribe();
         let of_interest = |webhooks: &Vec<ReceivedWebhook>| {
-            webhooks.iter().filter(|webhook| self.read(webhook).expect("believed").is_some()).count() >= enough
+            webhooks.iter().filter(|webhook| self.read(webhook).expect("a valid signature").is_some()).count() >= enough
         };
         let arrived = tokio::time::timeout(DEADLINE, inbox.wait_for(of_interest)).await;
         arrived.expect("webhooks in time").expect("an open inbox").clone()
     }
 
-    /// The events of the webhooks, as soon as there are `enough`.
+    /// Waits for `enough` events; returns those of all received webhooks.
     pub(super) async fn received_events(&self, enough: usize) -> Vec<PaymentEvent> {
         self.received_webhooks(enough)
             .await
             .iter()
-            .filter_map(|webhook| self.read(webhook).expect("believed"))
+            .filter_map(|webhook| self.read(webhook).expect("a valid signature"))
             .collect()
     }
 
@@ -187,13 +187,13 @@ impl ContractSetup {
         self.gateway.read_webhook(headers, body, clock::now())
     }
 
-    /// The same in five minutes and a second.
+    /// A time at which a webhook that is signed now is stale.
     pub(super) fn later() -> Timestamp {
         clock::now().plus_ms(5 * MINUTE_MS + 1_000)
     }
 }
 
-/// Known by the booking only, as after a crash before the answer was noted.
+/// The ids of a payment after a crash before the gateway's answer was recorded: the booking only.
 pub(super) const fn ids_without_gateway_ref(booking: Uuid) -> PaymentIds {
     PaymentIds { booking, gateway_ref: None }
 }

@@ -8,7 +8,7 @@ use crate::signature::SignatureError;
 use crate::{Gateway, PaymentEventKind, PaymentStatus, WebhookRefused, refund_key};
 use platform::clock;
 
-pub(super) async fn the_end_of_a_payment_is_told_and_believed(setup: ContractSetup) {
+pub(super) async fn a_payment_outcome_is_sent_as_a_signed_webhook(setup: ContractSetup) {
     let declined = PaymentEventKind::Failed { why: Some("card_declined".to_owned()) };
     for (number, (card, expected)) in
         [("paid", PaymentEventKind::Succeeded { amount: money(2_500) }), ("declined", declined)].into_iter().enumerate()
@@ -28,7 +28,7 @@ pub(super) async fn the_end_of_a_payment_is_told_and_believed(setup: ContractSet
     assert_eq!(setup.status(&known).await, PaymentStatus::Succeeded { amount: money(2_499) });
 }
 
-pub(super) async fn refunds_are_told(setup: ContractSetup) {
+pub(super) async fn refunds_and_voids_are_sent_as_webhooks(setup: ContractSetup) {
     let paid = setup.charged(Some("paid")).await;
     setup.gateway.refund(&paid, money(1_000), &refund_key(paid.booking, 0), &[]).await.expect("refunded");
     let kinds: Vec<PaymentEventKind> = setup.received_events(2).await.into_iter().map(|news| news.kind).collect();
@@ -40,7 +40,7 @@ pub(super) async fn refunds_are_told(setup: ContractSetup) {
     assert_eq!(setup.received_events(3).await.pop().map(|news| news.kind), Some(PaymentEventKind::Voided));
 }
 
-pub(super) async fn an_order_of_events_that_cannot_be_is_told_as_it_comes(setup: ContractSetup) {
+pub(super) async fn reordered_webhooks_keep_their_event_times(setup: ContractSetup) {
     setup.charged(Some("reordered_webhooks")).await;
     let news = setup.received_events(2).await;
     assert!(
@@ -57,21 +57,21 @@ fn refusal(gateway: &dyn Gateway, headers: &HeaderMap, body: &[u8]) -> Signature
     }
 }
 
-pub(super) async fn only_its_own_signature_of_now_over_these_bytes_is_believed(setup: ContractSetup) {
+pub(super) async fn a_webhook_with_a_wrong_missing_or_stale_signature_is_refused(setup: ContractSetup) {
     setup.charged(Some("paid")).await;
     let (headers, body) = setup.received_webhooks(1).await.remove(0);
-    let stranger =
+    let other_secret =
         setup.protocol.gateway(&setup.base, "http://127.0.0.1:9", API_KEY, &["another secret"], CALL_DEADLINES);
-    assert_eq!(refusal(&*stranger, &headers, &body), SignatureError::Mismatch);
-    let careless = setup.protocol.gateway(&setup.base, "http://127.0.0.1:9", API_KEY, &[""], CALL_DEADLINES);
-    assert_eq!(refusal(&*careless, &headers, &body), SignatureError::Mismatch);
+    assert_eq!(refusal(&*other_secret, &headers, &body), SignatureError::Mismatch);
+    let empty_secret = setup.protocol.gateway(&setup.base, "http://127.0.0.1:9", API_KEY, &[""], CALL_DEADLINES);
+    assert_eq!(refusal(&*empty_secret, &headers, &body), SignatureError::Mismatch);
     let changed = String::from_utf8_lossy(&body).replace("2500", "9500");
     assert_ne!(changed.as_bytes(), &body[..]);
     assert_eq!(refusal(&*setup.gateway, &headers, changed.as_bytes()), SignatureError::Mismatch);
     assert_eq!(refusal(&*setup.gateway, &HeaderMap::new(), &body), SignatureError::Missing);
     let stale = setup.gateway.read_webhook(&headers, &body, ContractSetup::later());
     assert!(matches!(stale, Err(WebhookRefused::Signature(SignatureError::Stale))), "{stale:?}");
-    // The other gateway's header is none.
+    // The signature header of the other gateway does not count.
     let other = match setup.protocol {
         Protocol::Own => Protocol::Stripe,
         Protocol::Stripe => Protocol::Own,
@@ -79,16 +79,16 @@ pub(super) async fn only_its_own_signature_of_now_over_these_bytes_is_believed(s
     assert_eq!(refusal(&*other.gateway_at(&setup.base), &headers, &body), SignatureError::Missing);
 }
 
-pub(super) async fn either_of_two_secrets_is_believed(setup: ContractSetup) {
+pub(super) async fn a_signature_with_either_active_secret_is_accepted(setup: ContractSetup) {
     setup.charged(Some("paid")).await;
     let (headers, body) = setup.received_webhooks(1).await.remove(0);
     for secrets in [["new", SECRET], [SECRET, "old"]] {
         let gateway = setup.protocol.gateway(&setup.base, "http://127.0.0.1:9", API_KEY, &secrets, CALL_DEADLINES);
-        gateway.read_webhook(&headers, &body, clock::now()).expect("believed");
+        gateway.read_webhook(&headers, &body, clock::now()).expect("a valid signature");
     }
 }
 
-pub(super) async fn signed_nonsense_is_malformed(setup: ContractSetup) {
+pub(super) async fn a_signed_body_that_is_no_event_is_malformed(setup: ContractSetup) {
     let header = match setup.protocol {
         Protocol::Own => "payment-signature",
         Protocol::Stripe => "stripe-signature",

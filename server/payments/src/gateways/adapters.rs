@@ -17,13 +17,13 @@ pub struct Adapter {
     pub(crate) address: fn(&PaymentSettings) -> (&'static str, Option<&str>),
     /// The settings with its secrets, all of them required, and the secrets.
     pub(crate) secrets: fn(&PaymentSettings) -> Vec<SecretSetting>,
-    /// Opens it. The second argument is the server's public URL.
+    /// Opens the gateway. The second argument is the server's public URL.
     pub(crate) open: fn(&PaymentSettings, &str) -> anyhow::Result<Arc<dyn Gateway>>,
     /// The setting by which no money moves, and the reason to be read after its name; `None` if money moves.
     pub(crate) moves_no_money: fn(&PaymentSettings) -> Option<(&'static str, String)>,
 }
 
-/// All of them.
+/// All adapters.
 pub static ADAPTERS: [Adapter; 2] = [simulator::ADAPTER, stripe::ADAPTER];
 
 impl Adapter {

@@ -15,7 +15,7 @@ const MAX_GATEWAYS: usize = 2;
 const NAMES: &str = "PAYMENT_GATEWAYS";
 
 impl Gateways {
-    /// Those that the settings name.
+    /// The gateways that the settings name.
     ///
     /// # Errors
     /// When a name is unknown or twice, or a gateway's own settings cannot be used.

@@ -16,39 +16,40 @@ const DEADLINE: Duration = Duration::from_secs(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behaviour {
     Answers,
-    Away,
+    Fails,
     Hangs,
 }
 
-struct Scripted {
+struct ScriptedGateway {
     name: &'static str,
     token: &'static str,
-    mood: Mutex<Behaviour>,
-    /// The calls it got, in order.
-    asked: Mutex<VecDeque<&'static str>>,
+    behaviour: Mutex<Behaviour>,
+    /// The received calls, in order.
+    calls: Mutex<VecDeque<&'static str>>,
     hung: Notify,
 }
 
-impl Scripted {
+impl ScriptedGateway {
     fn new(name: &'static str, token: &'static str) -> Arc<Self> {
-        let (mood, asked) = (Mutex::new(Behaviour::Answers), Mutex::default());
-        Arc::new(Self { name, token, mood, asked, hung: Notify::new() })
+        let (behaviour, calls) = (Mutex::new(Behaviour::Answers), Mutex::default());
+        Arc::new(Self { name, token, behaviour, calls, hung: Notify::new() })
     }
 
-    fn is(&self, mood: Behaviour) {
-        *self.mood.lock().expect("not poisoned") = mood;
+    fn set_behaviour(&self, behaviour: Behaviour) {
+        *self.behaviour.lock().expect("not poisoned") = behaviour;
     }
 
-    fn times(&self, what: &str) -> usize {
-        self.asked.lock().expect("not poisoned").iter().filter(|asked| **asked == what).count()
+    /// Number of calls of this kind.
+    fn count_calls(&self, what: &str) -> usize {
+        self.calls.lock().expect("not poisoned").iter().filter(|call| **call == what).count()
     }
 
-    async fn asked<T>(&self, what: &'static str, answer: T) -> Result<T, GatewayError> {
-        self.asked.lock().expect("not poisoned").push_back(what);
-        let mood = *self.mood.lock().expect("not poisoned");
-        match mood {
+    async fn answer<T>(&self, what: &'static str, answer: T) -> Result<T, GatewayError> {
+        self.calls.lock().expect("not poisoned").push_back(what);
+        let behaviour = *self.behaviour.lock().expect("not poisoned");
+        match behaviour {
             Behaviour::Answers => Ok(answer),
-            Behaviour::Away => Err(GatewayError::unreachable("away")),
+            Behaviour::Fails => Err(GatewayError::unreachable("failed")),
             Behaviour::Hangs => {
                 self.hung.notified().await;
                 Err(GatewayError::unreachable("hung"))
@@ -58,7 +59,7 @@ impl Scripted {
 }
 
 #[async_trait]
-impl Gateway for Scripted {
+impl Gateway for ScriptedGateway {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -68,28 +69,28 @@ impl Gateway for Scripted {
     }
 
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
-        self.asked("instrument", Some(token.to_owned())).await
+        self.answer("instrument", Some(token.to_owned())).await
     }
 
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
         let status = PaymentStatus::Succeeded { amount: charge.amount };
-        self.asked("charge", ChargeAnswer { gateway_ref: "1".to_owned(), status }).await
+        self.answer("charge", ChargeAnswer { gateway_ref: "1".to_owned(), status }).await
     }
 
     async fn status(&self, _: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError> {
-        self.asked("status", None).await
+        self.answer("status", None).await
     }
 
     async fn void(&self, _: &PaymentIds) -> Result<VoidAnswer, GatewayError> {
-        self.asked("void", VoidAnswer::Voided).await
+        self.answer("void", VoidAnswer::Voided).await
     }
 
     async fn refund(&self, _: &PaymentIds, _: Money, _: &str, _: &[String]) -> Result<RefundAnswer, GatewayError> {
-        self.asked("refund", RefundAnswer::Settled).await
+        self.answer("refund", RefundAnswer::Settled).await
     }
 
     async fn ledger(&self, _: Window, _: Option<&str>) -> Result<LedgerPage, GatewayError> {
-        self.asked("ledger", LedgerPage { entries: Vec::new(), next: None }).await
+        self.answer("ledger", LedgerPage { entries: Vec::new(), next: None }).await
     }
 
     fn read_webhook(&self, _: &HeaderMap, _: &[u8], _: Timestamp) -> Result<Option<PaymentEvent>, WebhookRefused> {
@@ -110,76 +111,77 @@ fn charge() -> Charge {
     }
 }
 
-async fn exhaust(gateways: &Gateways, gateway: &Scripted) {
-    gateway.is(Behaviour::Away);
+/// Opens the breaker of a gateway.
+async fn open_breaker(gateways: &Gateways, gateway: &ScriptedGateway) {
+    gateway.set_behaviour(Behaviour::Fails);
     let guarded = gateways.find(gateway.name).expect("it is one of them");
     for _ in 0..BREAKER.failures_to_open {
-        let error = guarded.charge(&charge()).await.expect_err("away");
+        let error = guarded.charge(&charge()).await.expect_err("unreachable");
         assert!(matches!(error, GatewayError::Unreachable(_)), "{error}");
     }
     assert!(!guarded.is_available());
 }
 
-/// Both gateways, and what they are in.
-fn both() -> (Arc<Scripted>, Arc<Scripted>, Gateways) {
-    let (first, second) = (Scripted::new("first", "tok_"), Scripted::new("second", "pm_"));
+/// Two scripted gateways, and the configuration of both.
+fn two_gateways() -> (Arc<ScriptedGateway>, Arc<ScriptedGateway>, Gateways) {
+    let (first, second) = (ScriptedGateway::new("first", "tok_"), ScriptedGateway::new("second", "pm_"));
     let gateways = Gateways::new(vec![first.clone(), second.clone()]);
     (first, second, gateways)
 }
 
 #[tokio::test]
-async fn the_first_is_chosen_until_it_fails_too_often_and_then_the_second() {
-    let (first, second, gateways) = both();
+async fn the_second_gateway_is_chosen_while_the_breaker_of_the_first_is_open() {
+    let (first, second, gateways) = two_gateways();
     assert_eq!(gateways.first_choice(), "first");
-    exhaust(&gateways, &first).await;
+    open_breaker(&gateways, &first).await;
     assert_eq!(gateways.first_choice(), "second");
     assert!(gateways.require_available().is_ok());
-    exhaust(&gateways, &second).await;
+    open_breaker(&gateways, &second).await;
     assert_eq!(gateways.first_choice(), "first", "there is always a first choice");
     let refused = gateways.require_available().expect_err("no gateway accepts charges");
     assert_eq!(refused.code(), Code::GatewayUnavailable);
 }
 
 #[tokio::test]
-async fn an_open_gateway_gets_no_charges_and_closes_after_a_free_probe() {
-    let (first, _, gateways) = both();
-    exhaust(&gateways, &first).await;
-    let charges = first.times("charge");
+async fn an_open_breaker_admits_no_charge_and_closes_after_a_status_probe() {
+    let (first, _, gateways) = two_gateways();
+    open_breaker(&gateways, &first).await;
+    let charges = first.count_calls("charge");
     let guarded = gateways.find("first").expect("it is one of them");
-    let error = guarded.charge(&charge()).await.expect_err("resting");
+    let error = guarded.charge(&charge()).await.expect_err("breaker open");
     assert!(matches!(error, GatewayError::NotSent(_)), "{error}");
-    first.is(Behaviour::Answers);
-    let back = async {
+    first.set_behaviour(Behaviour::Answers);
+    let closed = async {
         let mut again = tokio::time::interval(Duration::from_millis(20));
         while !guarded.is_available() {
             again.tick().await;
-            // Also when its rest is over, money is not what it is tried with.
+            // A charge is never the probe, even after the open period.
             if !guarded.is_available() {
-                guarded.charge(&charge()).await.expect_err("resting");
+                guarded.charge(&charge()).await.expect_err("breaker open");
             }
             gateways.probe().await;
         }
     };
-    tokio::time::timeout(DEADLINE, back).await.expect("it comes back");
-    assert_eq!((first.times("charge"), first.times("status")), (charges, 1));
-    guarded.charge(&charge()).await.expect("it is asked again");
+    tokio::time::timeout(DEADLINE, closed).await.expect("the breaker closes");
+    assert_eq!((first.count_calls("charge"), first.count_calls("status")), (charges, 1));
+    guarded.charge(&charge()).await.expect("charges are admitted again");
 }
 
 #[tokio::test]
 async fn a_refusal_counts_as_a_success_for_the_breaker() {
-    let (_, _, gateways) = both();
+    let (_, _, gateways) = two_gateways();
     let guarded = gateways.find("first").expect("it is one of them");
     for _ in 0..2 * BREAKER.failures_to_open {
         let refused = async { Err::<(), _>(GatewayError::refused("no", "no")) };
-        guarded.through(refused).await.expect_err("refused");
+        guarded.call_guarded(refused).await.expect_err("refused");
     }
     assert!(guarded.is_available());
 }
 
 #[tokio::test]
 async fn the_queue_is_bounded_and_a_call_that_timed_out_in_it_was_not_sent() {
-    let (first, _, gateways) = both();
-    first.is(Behaviour::Hangs);
+    let (first, _, gateways) = two_gateways();
+    first.set_behaviour(Behaviour::Hangs);
     let gateways = Arc::new(gateways);
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..MAX_AT_ONCE + MAX_WAITING {
@@ -191,31 +193,31 @@ async fn the_queue_is_bounded_and_a_call_that_timed_out_in_it_was_not_sent() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(DEADLINE, full).await.expect("all places are taken");
-    // One more is not even let in to wait.
+    tokio::time::timeout(DEADLINE, full).await.expect("all slots are taken");
+    // One more call does not fit into the queue.
     let error = gateways.find("first").expect("there").charge(&charge()).await.expect_err("busy");
     assert!(matches!(error, GatewayError::NotSent(_)), "{error}");
     // Calls that timed out in the queue were not sent.
-    let mut not_asked = 0;
-    while not_asked < MAX_WAITING {
+    let mut not_sent = 0;
+    while not_sent < MAX_WAITING {
         let over = tokio::time::timeout(DEADLINE, calls.join_next()).await.expect("in time").expect("some are left");
         assert!(matches!(over.expect("joined"), Err(GatewayError::NotSent(_))));
-        not_asked += 1;
+        not_sent += 1;
     }
-    assert_eq!(first.times("charge"), MAX_AT_ONCE);
+    assert_eq!(first.count_calls("charge"), MAX_AT_ONCE);
     first.hung.notify_waiters();
 }
 
 #[test]
-fn a_booking_moves_to_an_open_gateway_it_has_not_left() {
-    let (_, _, gateways) = both();
+fn a_booking_moves_to_an_available_gateway_it_has_not_left() {
+    let (_, _, gateways) = two_gateways();
     assert_eq!(gateways.first_choice_except(&["first".to_owned()]), Some("second"));
     assert_eq!(gateways.first_choice_except(&["first".to_owned(), "second".to_owned()]), None);
 }
 
 #[test]
 fn a_token_goes_only_to_its_gateway() {
-    let (_, _, gateways) = both();
+    let (_, _, gateways) = two_gateways();
     let token_for = |gateway, token: &str| gateways.token_for(gateway, Some(token.to_owned()));
     assert_eq!(token_for("first", "tok_paid").as_deref(), Some("tok_paid"));
     assert_eq!(token_for("second", "tok_paid"), None);

@@ -29,7 +29,7 @@ use super::PaymentEvent;
 use super::calls::{CallDeadlines, GatewayClient, ParsedAnswer};
 use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerPage, PaymentIds, PaymentStatus, RefundAnswer,
-    VoidAnswer, WebhookRefused, Window, found, path_of, pay_key,
+    VoidAnswer, WebhookRefused, Window, none_if_missing, path_of, pay_key,
 };
 use crate::Adapter;
 use objects::{CheckoutSession, ErrorBody, ListPage, PaymentIntent, PaymentMethod, minor_units};
@@ -41,10 +41,10 @@ const NAME: &str = "stripe";
 const HOST: &str = "api.stripe.com";
 /// Version of Stripe's API that we use, independent of the account's default.
 const API_VERSION: &str = "2024-06-20";
-/// A Checkout Session stays open for half an hour at least, and is closed by us when the booking's time is
-/// over; this is for the day we cannot. Milliseconds.
+/// Time from the end of the booking to the expiry of its Checkout Session, milliseconds. Stripe requires half an hour. We
+/// expire the session with the booking; its own expiry is the fallback.
 const SESSION_OUTLIVES_BOOKING_MS: i64 = 31 * MINUTE_MS;
-/// Intents looked at in a search for one booking.
+/// Maximum number of intents in the search for a booking.
 const SEARCH_LIMIT: &str = "10";
 /// The type of the error for a key that was used for another request.
 const KEY_REUSED: &str = "idempotency_error";
@@ -160,7 +160,7 @@ impl StripeGateway {
         ];
         fields.extend(metadata(charge.booking, BY_TOKEN));
         let request = self.post("v1/payment_intents", &pay_key(charge.booking), &fields)?;
-        // 402 is an answer: the bank's.
+        // 402 is an answer: the bank declined the card.
         let read = |status: StatusCode, headers: &HeaderMap, body: &[u8]| {
             let declined = serde_json::from_slice::<ErrorBody>(body).ok().and_then(|body| body.error.payment_intent);
             match declined {
@@ -177,7 +177,7 @@ impl StripeGateway {
         let closes_s = charge.expires_at.plus_ms(SESSION_OUTLIVES_BOOKING_MS).0 / SECOND_MS;
         let mut fields = vec![
             ("mode", "payment".to_owned()),
-            // And wallets, which are cards. A bank that takes days to say whether it pays cannot be waited for.
+            // Cards and wallets. Methods that take days to settle would outlive the booking.
             ("payment_method_types[0]", "card".to_owned()),
             ("line_items[0][quantity]", "1".to_owned()),
             ("line_items[0][price_data][currency]", currency),
@@ -198,7 +198,7 @@ impl StripeGateway {
 
     async fn session(&self, id: &str) -> Result<Option<CheckoutSession>, GatewayError> {
         let path = format!("v1/checkout/sessions/{id}?expand[]=payment_intent.latest_charge");
-        found(self.ask(self.request(Method::GET, &path)?).await)
+        none_if_missing(self.ask(self.request(Method::GET, &path)?).await)
     }
 
     /// The intent of a payment, if Stripe has it and search finds it.
@@ -207,7 +207,7 @@ impl StripeGateway {
             Some(id) if is_session(id) => Ok(self.session(id).await?.and_then(CheckoutSession::into_intent)),
             Some(id) => {
                 let path = format!("v1/payment_intents/{id}?expand[]=latest_charge");
-                found(self.ask(self.request(Method::GET, &path)?).await)
+                none_if_missing(self.ask(self.request(Method::GET, &path)?).await)
             }
             None => self.search(payment.booking).await,
         }
@@ -229,10 +229,10 @@ impl StripeGateway {
         let request = self.post(&format!("v1/checkout/sessions/{id}/expire"), &void_key(payment.booking), &vec![])?;
         match self.ask::<CheckoutSession>(request).await {
             Ok(_) => Ok(VoidAnswer::Voided),
-            // Not open any more: what it is now decides.
+            // Not open any more: its status decides.
             Err(GatewayError::Refused { .. }) => match self.session(id).await? {
                 None => Ok(VoidAnswer::Unknown),
-                Some(session) => settled(&session.status()?),
+                Some(session) => void_answer(&session.status()?),
             },
             Err(error) => Err(error),
         }
@@ -244,7 +244,7 @@ impl StripeGateway {
             Ok(_) => Ok(VoidAnswer::Voided),
             Err(GatewayError::Refused { .. }) => match self.intent(payment).await? {
                 None => Ok(VoidAnswer::Unknown),
-                Some(intent) => settled(&intent.status()?),
+                Some(intent) => void_answer(&intent.status()?),
             },
             Err(error) => Err(error),
         }
@@ -270,13 +270,13 @@ impl StripeGateway {
     }
 }
 
-/// The key of a booking's page. Another than [`pay_key`]: the two are different requests.
+/// The idempotency key of a booking's payment page. It differs from [`pay_key`], because the requests differ.
 fn page_key(booking: Uuid) -> String {
     format!("page:{booking}")
 }
 
-/// Calling off is idempotent by nature, and its answer changes as the payment does. So the key holds for
-/// the tries of one call only: under a lasting one Stripe would repeat its first "not now" for a day.
+/// The idempotency key of a void, new for each call. A void is idempotent anyway; under a fixed key Stripe would repeat its
+/// first refusal for a day.
 fn void_key(booking: Uuid) -> String {
     format!("void:{booking}:{}", ids::new_id())
 }
@@ -289,8 +289,8 @@ fn is_session(id: &str) -> bool {
     id.starts_with("cs_")
 }
 
-/// The outcome of a payment that could not be cancelled.
-fn settled(status: &PaymentStatus) -> Result<VoidAnswer, GatewayError> {
+/// The answer to a void that Stripe refused, by the status of the payment.
+fn void_answer(status: &PaymentStatus) -> Result<VoidAnswer, GatewayError> {
     match status {
         PaymentStatus::Succeeded { amount } => Ok(VoidAnswer::AlreadyCharged(*amount)),
         PaymentStatus::Voided => Ok(VoidAnswer::Voided),
@@ -300,19 +300,20 @@ fn settled(status: &PaymentStatus) -> Result<VoidAnswer, GatewayError> {
     }
 }
 
-/// 4xx is a definite no, but for "busy with this key" and "too fast". Stripe's own word on retrying counts
-/// more than the status.
+/// Parses an answer. 4xx is a refusal, except for timeouts, conflicts of the key and rate limits. `Stripe-Should-Retry`
+/// precedes the status.
 fn parse_answer<T: DeserializeOwned>(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ParsedAnswer<T> {
     if status.is_success() {
         return ParsedAnswer::of_success(status, body);
     }
     let should_retry = headers.get("stripe-should-retry").and_then(|value| value.to_str().ok());
-    let passing = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS);
-    let words = format!("Stripe answered {status}");
+    let is_temporary =
+        matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS);
+    let message = format!("Stripe answered {status}");
     match serde_json::from_slice::<ErrorBody>(body) {
-        _ if should_retry == Some("true") => ParsedAnswer::Retryable(words),
-        _ if !status.is_client_error() && should_retry == Some("false") => ParsedAnswer::Unknown(words),
-        _ if !status.is_client_error() || passing => ParsedAnswer::Retryable(words),
+        _ if should_retry == Some("true") => ParsedAnswer::Retryable(message),
+        _ if !status.is_client_error() && should_retry == Some("false") => ParsedAnswer::Unknown(message),
+        _ if !status.is_client_error() || is_temporary => ParsedAnswer::Retryable(message),
         Ok(ErrorBody { error }) => {
             let code = error.code.filter(|_| error.kind != KEY_REUSED).unwrap_or(error.kind);
             ParsedAnswer::Refused { code, message: error.message.unwrap_or_default() }
@@ -334,7 +335,7 @@ impl Gateway for StripeGateway {
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let url = path_of(&self.base, &["v1", "payment_methods", token])?;
         let request = self.calls.http().get(url).bearer_auth(&self.secret_key).header("stripe-version", API_VERSION);
-        Ok(found(self.ask::<PaymentMethod>(request).await)?.and_then(|method| method.fingerprint()))
+        Ok(none_if_missing(self.ask::<PaymentMethod>(request).await)?.and_then(|method| method.fingerprint()))
     }
 
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
@@ -343,7 +344,7 @@ impl Gateway for StripeGateway {
             None => self.open_page(charge).await,
         };
         match answer {
-            // Another request came under this key. Whether that one was paid is what counts.
+            // The key was used with other details: the status of that payment is the answer.
             Err(GatewayError::Refused { code, .. }) if code == KEY_REUSED => {
                 let found = self.search(charge.booking).await?;
                 let intent = found.ok_or_else(|| GatewayError::unreachable("its payment cannot be found (yet)"))?;
@@ -386,7 +387,7 @@ impl Gateway for StripeGateway {
         if !intent.currency.eq_ignore_ascii_case(amount.currency.code()) {
             return Err(GatewayError::refused("currency_differs", "the payment was made in another currency"));
         }
-        let refund = self.send_back(payment, &intent, amount, (key, lost)).await?;
+        let refund = self.refund_once(payment, &intent, amount, (key, lost)).await?;
         Ok(match refund.status.as_deref() {
             Some("succeeded") => RefundAnswer::Settled,
             _ if refund.has_failed() => RefundAnswer::Failed { why: refund.why_failed(), refund: refund.id },

@@ -24,8 +24,8 @@ pub(super) fn money(minor: i64, currency: &str) -> Result<Money, GatewayError> {
     Ok(Money::new(if HUNDREDTHS.contains(&currency.code()) { minor / 100 } else { minor }, currency))
 }
 
-/// `PaymentMethod`, or the details of one in a charge: beside its type an object of that name, which has a `fingerprint`
-/// where Stripe can tell one card (or account) from another. Of a wallet it may be that of the wallet's own number for the card.
+/// `PaymentMethod`, or its details in a charge: its type, and an object of that name, which has a `fingerprint` if Stripe
+/// can identify the card or account. A wallet may have the fingerprint of its own number for the card.
 #[derive(Debug, Deserialize)]
 pub(super) struct PaymentMethod {
     #[serde(rename = "type")]
@@ -35,7 +35,7 @@ pub(super) struct PaymentMethod {
 }
 
 impl PaymentMethod {
-    /// The same for every payment method of that card. Types do not share one.
+    /// The fingerprint of the card: equal for all its payment methods of one type.
     pub(super) fn fingerprint(&self) -> Option<String> {
         let found = self.rest.get(&self.kind)?.get("fingerprint")?.as_str()?;
         Some(format!("{}:{found}", self.kind))
@@ -87,12 +87,12 @@ impl PaymentIntent {
         self.metadata.get(BOOKING).map(String::as_str)
     }
 
-    /// The way of payment that we recorded.
+    /// The way of payment in our metadata.
     pub(super) fn way(&self) -> Option<&str> {
         self.metadata.get(WAY).map(String::as_str)
     }
 
-    /// Why the last try failed.
+    /// The reason why the last attempt failed.
     pub(super) fn failure(&self) -> Option<String> {
         let error = self.last_payment_error.as_ref()?;
         Some(error.code.clone().unwrap_or_else(|| error.kind.clone()))
@@ -124,7 +124,7 @@ impl PaymentIntent {
         })
     }
 
-    /// As we speak of payments.
+    /// Converts the object to a [`GatewayPayment`].
     pub(super) fn payment(self) -> Result<GatewayPayment, GatewayError> {
         let charge = match &self.latest_charge {
             Some(Expandable::Full(charge)) => Some(charge),
@@ -187,7 +187,7 @@ impl CheckoutSession {
         }
     }
 
-    /// As we speak of payments.
+    /// Converts the object to a [`GatewayPayment`].
     pub(super) fn payment(self) -> Result<GatewayPayment, GatewayError> {
         let (status, gateway_ref) = (self.status()?, self.id.clone());
         let currency = self.currency.clone().unwrap_or_default();
@@ -222,7 +222,7 @@ impl Refund {
         matches!(self.status.as_deref(), Some("failed" | "canceled"))
     }
 
-    /// Stripe's reason; of one that was called off there is none but that.
+    /// Stripe's reason; a cancelled refund has its status as the reason.
     pub(super) fn why_failed(&self) -> String {
         self.failure_reason.clone().or_else(|| self.status.clone()).unwrap_or_default()
     }

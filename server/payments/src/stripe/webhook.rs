@@ -94,14 +94,14 @@ fn of_session(session: CheckoutSession, kind: PaymentEventKind) -> Result<Parsed
 }
 
 fn of_refund(refund: Refund) -> ParsedEvent {
-    // The money may have been charged for another booking than it is sent back for.
+    // The key names the booking of the refund; the charge may be of another booking.
     let (booking, number) = match refund.metadata.get(REFUND).and_then(|key| refund_of_key(key)) {
         Some((booking, number)) => (booking.to_string(), Some(number)),
         None => (refund.metadata.get(BOOKING)?.clone(), None),
     };
     let kind = match refund.status.as_deref() {
         Some("succeeded") => PaymentEventKind::RefundSettled { number },
-        // Maybe days later, when the card is gone: the money is back with us, and a person must find its owner.
+        // Perhaps days later, when the card is closed: we have the money again, and a person must repay it.
         Some("failed" | "canceled") => {
             PaymentEventKind::RefundFailed { why: refund.why_failed(), refund: refund.id.clone(), number }
         }

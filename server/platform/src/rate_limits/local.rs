@@ -7,11 +7,11 @@ use domain::time::{SECOND_MS, Timestamp};
 
 use super::{Allowance, BucketOperation, BucketOutcome, step};
 
-/// Buckets kept at most, and one more for each limit. Those that are full are forgotten first; when none is, all who are
-/// new share one bucket of their limit: so many who are counted at a time are a flood.
+/// Maximum number of buckets, besides one shared bucket per limit. Full buckets are evicted first. If none is full, new keys
+/// share the bucket of their limit: that many concurrent keys are a flood.
 const MAX_BUCKETS: usize = 50_000;
-/// Full buckets are evicted at most once in this time, milliseconds.
-const LOOK_EVERY_MS: i64 = SECOND_MS;
+/// Minimum time between two evictions, milliseconds.
+const EVICT_EVERY_MS: i64 = SECOND_MS;
 
 /// The buckets, and the time of the last eviction.
 #[derive(Default)]
@@ -19,39 +19,39 @@ pub(super) struct Buckets(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
-    /// By name, when each will be full again.
+    /// The instant at which each bucket is full again, by key.
     full_at: HashMap<String, Timestamp>,
-    looked_at: i64,
+    evicted_at: i64,
 }
 
 impl Buckets {
-    pub(super) fn act(
+    pub(super) fn apply(
         &self,
         of: &Allowance,
         mut key: String,
-        act: (BucketOperation, u32),
+        operation: (BucketOperation, u32),
         now: Timestamp,
     ) -> BucketOutcome {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !table.full_at.contains_key(&key) && !table.has_room(now) {
-            // The keys of all others are longer.
+        if !table.full_at.contains_key(&key) && !table.make_room(now) {
+            // The shared bucket of the limit; all other keys are longer.
             of.name.clone_into(&mut key);
         }
-        let (full_at, said) = step(of, table.full_at.get(&key).copied(), act, now);
+        let (full_at, outcome) = step(of, table.full_at.get(&key).copied(), operation, now);
         match full_at {
             Some(full_at) => drop(table.full_at.insert(key, full_at)),
             None => drop(table.full_at.remove(&key)),
         }
-        said
+        outcome
     }
 }
 
 impl Table {
-    /// True if another bucket fits. A full table forgets full buckets first, if it has not done so within a second: in a
-    /// flood of new callers each would walk through all buckets, under the lock.
-    fn has_room(&mut self, now: Timestamp) -> bool {
-        if self.full_at.len() >= MAX_BUCKETS && now.0 - self.looked_at >= LOOK_EVERY_MS {
-            self.looked_at = now.0;
+    /// Evicts full buckets from a full table, at most once a second: in a flood every new key would scan the table under the
+    /// lock. Returns true if another bucket fits.
+    fn make_room(&mut self, now: Timestamp) -> bool {
+        if self.full_at.len() >= MAX_BUCKETS && now.0 - self.evicted_at >= EVICT_EVERY_MS {
+            self.evicted_at = now.0;
             self.full_at.retain(|_, full_at| *full_at > now);
         }
         self.full_at.len() < MAX_BUCKETS
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn each_key_has_its_own_bucket_and_full_buckets_are_evicted() {
         let (buckets, now) = (Buckets::default(), Timestamp(9_000));
-        let take = |who: usize, now| buckets.act(&OF, who.to_string(), (BucketOperation::Take, 0), now);
+        let take = |who: usize, now| buckets.apply(&OF, who.to_string(), (BucketOperation::Take, 0), now);
         assert_eq!(
             (take(1, now), take(1, now), take(2, now)),
             (BucketOutcome::Granted, BucketOutcome::Empty(1_000), BucketOutcome::Granted)
@@ -75,7 +75,7 @@ mod tests {
         for who in 3..=MAX_BUCKETS {
             assert_eq!(take(who, now), BucketOutcome::Granted);
         }
-        assert_eq!(take(MAX_BUCKETS + 1, now), BucketOutcome::Granted, "all who are new share one bucket");
+        assert_eq!(take(MAX_BUCKETS + 1, now), BucketOutcome::Granted, "new keys share one bucket");
         assert_eq!(take(MAX_BUCKETS + 2, now), BucketOutcome::Empty(1_000));
         assert_eq!(take(MAX_BUCKETS + 2, now.plus_ms(1_000)), BucketOutcome::Granted, "the others are full again");
     }
@@ -83,19 +83,19 @@ mod tests {
     #[test]
     fn a_full_table_is_scanned_once_a_second_whatever_the_number_of_new_keys() {
         let (buckets, now) = (Buckets::default(), Timestamp(9_000));
-        let take = |who: usize, now| buckets.act(&OF, who.to_string(), (BucketOperation::Take, 0), now);
+        let take = |who: usize, now| buckets.apply(&OF, who.to_string(), (BucketOperation::Take, 0), now);
         for who in 0..MAX_BUCKETS {
             assert_eq!(take(who, now), BucketOutcome::Granted);
         }
         assert_eq!(
             take(MAX_BUCKETS + 1, now.plus_ms(999)),
             BucketOutcome::Granted,
-            "looked through; all new callers share one"
+            "scanned; new keys share one bucket"
         );
         assert_eq!(
             take(MAX_BUCKETS + 2, now.plus_ms(1_000)),
             BucketOutcome::Empty(999),
-            "not looked through again so soon"
+            "not scanned again within a second"
         );
         let later = now.plus_ms(1_999);
         assert_eq!(

@@ -15,18 +15,18 @@ use redis::{ConnectionInfo, RedisError, Value};
 use tokio::sync::Notify;
 
 use super::node::RedisNode;
-use super::retry::{AttemptError, TRY_DEADLINE};
+use super::retry::{ATTEMPT_DEADLINE, AttemptError};
 use crate::ids;
 
-/// While a process does not answer, the others are asked for its replacement at this interval.
-const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Full jitter between two questions, also after many redirections.
-const ASK_AGAIN_MS: u64 = 200;
+/// Interval of the refreshes of the map while a process does not answer.
+const REFRESH_EVERY: Duration = Duration::from_secs(1);
+/// Maximum pause between two refreshes, milliseconds; full jitter. It limits refreshes after many redirections.
+const REFRESH_PAUSE_MS: u64 = 200;
 
 /// The processes of a Cluster.
 #[derive(Debug)]
 pub(super) struct Cluster {
-    /// Asked for the map when none of the known answers.
+    /// Asked for the map when no known process answers.
     seeds: Vec<Arc<RedisNode>>,
     /// Connection settings of all processes, without an address.
     template: ConnectionInfo,
@@ -41,25 +41,25 @@ struct SlotMap {
 }
 
 impl Cluster {
-    /// Keeps a map from now on; it is empty until [`Cluster::learn`] or the first call that finds it so.
+    /// Starts the task that refreshes the map. The map is empty until [`Cluster::load_map`] or a requested refresh has run.
     pub(super) fn open(seeds: &[ConnectionInfo]) -> Result<Arc<Self>, AttemptError> {
         let template = seeds.first().ok_or(AttemptError::NoServer("no server is named"))?.clone();
         let seeds = seeds.iter().map(|seed| RedisNode::new(seed).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let map = RwLock::new(SlotMap { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
         let this = Arc::new(Self { seeds, template, map, wake: Notify::new() });
-        tokio::spawn(keep_fresh(Arc::downgrade(&this)));
+        tokio::spawn(refresh_forever(Arc::downgrade(&this)));
         Ok(this)
     }
 
-    /// The process that has a slot, as far as we know; any other will say who does.
+    /// The process of a slot, or any other, which redirects the call.
     pub(super) fn node_of(&self, slot: u16) -> Option<Arc<RedisNode>> {
         let map = self.read();
         map.by_slot.get(usize::from(slot)).cloned().flatten().or_else(|| map.any(None))
     }
 
-    /// Any process that answers lately, rather not `but`.
-    pub(super) fn any(&self, but: Option<&Arc<RedisNode>>) -> Option<Arc<RedisNode>> {
-        self.read().any(but)
+    /// Any process with a closed breaker, preferably not `except`.
+    pub(super) fn any(&self, except: Option<&Arc<RedisNode>>) -> Option<Arc<RedisNode>> {
+        self.read().any(except)
     }
 
     /// The process at an address that `asked` returned.
@@ -70,18 +70,18 @@ impl Cluster {
         Ok(map.node(&self.template, host, port)?)
     }
 
-    /// A slot has a new home; others may have moved with it.
-    pub(super) fn moved(&self, slot: u16, to: &Arc<RedisNode>) {
+    /// Records the new process of a slot, and refreshes the map soon: other slots may have moved too.
+    pub(super) fn record_move(&self, slot: u16, to: &Arc<RedisNode>) {
         let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(home) = map.by_slot.get_mut(usize::from(slot)) {
-            *home = Some(Arc::clone(to));
+        if let Some(node) = map.by_slot.get_mut(usize::from(slot)) {
+            *node = Some(Arc::clone(to));
         }
         drop(map);
-        self.look_again();
+        self.request_refresh();
     }
 
-    /// Asks for the map at once, after a failure.
-    pub(super) fn look_again(&self) {
+    /// Wakes the task that refreshes the map.
+    pub(super) fn request_refresh(&self) {
         self.wake.notify_one();
     }
 
@@ -94,11 +94,12 @@ impl Cluster {
             Ok(answer) => answer,
             Err(_) => first_answer(&self.seeds).await?,
         };
-        self.take(&asked, runs)?;
+        self.apply_map(&asked, runs)?;
         Ok(())
     }
 
-    fn take(&self, asked: &str, runs: Vec<SlotRange>) -> Result<(), RedisError> {
+    /// Replaces the map; `asked` is the host of ranges without one.
+    fn apply_map(&self, asked: &str, runs: Vec<SlotRange>) -> Result<(), RedisError> {
         let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
         let mut by_slot = vec![None; SLOTS];
         for run in runs {
@@ -118,7 +119,7 @@ impl Cluster {
 
 impl SlotMap {
     fn node(&mut self, template: &ConnectionInfo, host: String, port: u16) -> Result<Arc<RedisNode>, RedisError> {
-        let address = super::at(template.addr(), host, port);
+        let address = super::address_like(template.addr(), host, port);
         let name = address.to_string();
         if let Some(node) = self.by_name.get(&name) {
             return Ok(Arc::clone(node));
@@ -128,14 +129,14 @@ impl SlotMap {
         Ok(node)
     }
 
-    fn any(&self, but: Option<&Arc<RedisNode>>) -> Option<Arc<RedisNode>> {
-        let is_well =
-            |node: &&Arc<RedisNode>| !node.has_open_breaker() && but.is_none_or(|but| !Arc::ptr_eq(but, node));
-        self.by_name.values().find(is_well).or_else(|| self.by_name.values().next()).cloned()
+    fn any(&self, except: Option<&Arc<RedisNode>>) -> Option<Arc<RedisNode>> {
+        let is_preferred =
+            |node: &&Arc<RedisNode>| !node.has_open_breaker() && except.is_none_or(|except| !Arc::ptr_eq(except, node));
+        self.by_name.values().find(is_preferred).or_else(|| self.by_name.values().next()).cloned()
     }
 
-    /// Forgets who has no slot any more: replaced, or left. One that is just getting its first is found
-    /// again by the next redirection.
+    /// Removes processes without slots: they were replaced, or left the Cluster. A process that is just getting its first
+    /// slot is added again by the next redirection.
     fn retire_idle(&mut self) {
         let busy: std::collections::HashSet<String> =
             self.by_slot.iter().flatten().map(|node| node.name.clone()).collect();
@@ -156,7 +157,7 @@ async fn first_answer(nodes: &[Arc<RedisNode>]) -> Result<(String, Vec<SlotRange
     }
     let mut question = redis::cmd("CLUSTER");
     question.arg("SLOTS");
-    let until = Instant::now() + TRY_DEADLINE;
+    let until = Instant::now() + ATTEMPT_DEADLINE;
     let question = &question;
     let ask = |node: &Arc<RedisNode>| {
         let node = Arc::clone(node);
@@ -170,18 +171,18 @@ async fn first_answer(nodes: &[Arc<RedisNode>]) -> Result<(String, Vec<SlotRange
     Ok(select_ok(nodes.iter().map(ask)).await?.0)
 }
 
-/// Runs until the map is no longer needed.
-async fn keep_fresh(cluster: Weak<Cluster>) {
+/// Refreshes the map on request, and periodically while a breaker is open, until the Cluster is dropped.
+async fn refresh_forever(cluster: Weak<Cluster>) {
     loop {
         let Some(this) = cluster.upgrade() else { return };
-        let woken = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await.is_ok();
+        let woken = tokio::time::timeout(REFRESH_EVERY, this.wake.notified()).await.is_ok();
         if (woken || this.read().by_name.values().any(|node| node.has_open_breaker()))
             && let Err(cause) = this.load_map().await
         {
             tracing::debug!(%cause, "read the slot map of the Redis Cluster failed");
         }
         drop(this);
-        tokio::time::sleep(Duration::from_millis(ids::jitter(ASK_AGAIN_MS))).await;
+        tokio::time::sleep(Duration::from_millis(ids::jitter(REFRESH_PAUSE_MS))).await;
     }
 }
 
@@ -284,7 +285,7 @@ mod tests {
     #[test]
     fn every_slot_of_a_range_has_its_master_and_a_missing_host_is_the_asked_servers() {
         let cluster = empty();
-        cluster.take("asked", vec![run(0, 99, Some("a")), run(100, 16_383, None)]).expect("it is a map");
+        cluster.apply_map("asked", vec![run(0, 99, Some("a")), run(100, 16_383, None)]).expect("it is a map");
         assert_eq!(
             [0, 99, 100, 16_383].map(|slot| name_of(&cluster, slot)),
             ["a:7000", "a:7000", "asked:7000", "asked:7000"]
@@ -294,22 +295,22 @@ mod tests {
     #[test]
     fn only_a_moved_slot_is_sent_to_its_new_process() {
         let cluster = empty();
-        cluster.take("a", vec![run(0, 16_383, None)]).expect("it is a map");
+        cluster.apply_map("a", vec![run(0, 16_383, None)]).expect("it is a map");
         let asked = cluster.node_of(5).expect("a node");
         let home = cluster.node_at("b:7001", &asked).expect("a node");
-        cluster.moved(5, &home);
+        cluster.record_move(5, &home);
         assert_eq!([4, 5, 6].map(|slot| name_of(&cluster, slot)), ["a:7000", "b:7001", "a:7000"]);
-        assert_eq!(cluster.node_at(":7002", &asked).expect("a node").name, "a:7002", "an empty host is who said it");
+        assert_eq!(cluster.node_at(":7002", &asked).expect("a node").name, "a:7002", "an empty host is the sender");
     }
 
     #[test]
     fn a_call_without_a_slot_avoids_the_process_that_failed() {
         let cluster = empty();
-        cluster.take("x", vec![run(0, 99, Some("a")), run(100, 200, Some("b"))]).expect("it is a map");
+        cluster.apply_map("x", vec![run(0, 99, Some("a")), run(100, 200, Some("b"))]).expect("it is a map");
         let first = cluster.any(None).expect("a node");
         let second = cluster.any(Some(&first)).expect("a node");
         assert!(!Arc::ptr_eq(&first, &second));
-        cluster.take("x", vec![run(0, 200, Some("a"))]).expect("it is a map");
+        cluster.apply_map("x", vec![run(0, 200, Some("a"))]).expect("it is a map");
         let only = cluster.any(None).expect("a node");
         assert!(Arc::ptr_eq(&only, &cluster.any(Some(&only)).expect("the only one there is")));
     }
@@ -317,9 +318,9 @@ mod tests {
     #[test]
     fn a_process_without_slots_is_retired_and_the_others_keep_their_breakers() {
         let cluster = empty();
-        cluster.take("x", vec![run(0, 99, Some("a")), run(100, 200, Some("b"))]).expect("it is a map");
+        cluster.apply_map("x", vec![run(0, 99, Some("a")), run(100, 200, Some("b"))]).expect("it is a map");
         let (stays, goes) = (cluster.node_of(0).expect("a"), cluster.node_of(100).expect("b"));
-        cluster.take("x", vec![run(0, 200, Some("a"))]).expect("it is a map");
+        cluster.apply_map("x", vec![run(0, 200, Some("a"))]).expect("it is a map");
         assert!(goes.retired.is_cancelled());
         assert!(!stays.retired.is_cancelled());
         assert!(Arc::ptr_eq(&stays, &cluster.node_of(150).expect("a")));

@@ -1,7 +1,7 @@
 //! The link to Redis: one server, the master that Sentinels name, or a Cluster.
 //!
-//! It runs scripts and delivers published messages. Every call has a deadline, is retried where that may help, follows a slot
-//! or a master that moved, and fails at once while a breaker is open. It does not know what the scripts mean.
+//! It runs scripts and delivers published messages. Every call has a deadline, is retried where that may help, follows a
+//! slot or a master that moved, and fails at once while a breaker is open. It does not know what the scripts mean.
 
 mod address;
 mod cluster;
@@ -25,7 +25,7 @@ pub use subscribe::{Subscriber, SubscriptionEvent};
 use address::Address;
 use cluster::Cluster;
 use node::RedisNode;
-use retry::{CALL_DEADLINE, HOPS, RetryDecision, SHORTEST_TRY, TRIES, decide_retry, pause};
+use retry::{CALL_DEADLINE, MAX_ATTEMPTS, MAX_REDIRECTS, MIN_ATTEMPT_TIME, RetryDecision, decide_retry, pause};
 use sentinel::Sentinel;
 
 use crate::telemetry;
@@ -50,27 +50,27 @@ pub struct RedisReply {
     pub value: Value,
     /// Attempts that may have taken effect, this one included. Above 1 the answer may be that of a repeated call: an earlier
     /// attempt took effect and its answer was lost.
-    pub tries: u32,
+    pub attempts: u32,
 }
 
-/// Why there is no answer.
+/// The reason why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// `REDIS_URL` cannot be used.
     #[error("REDIS_URL cannot be used")]
     Address(#[from] AddressError),
-    /// Asked as often as the deadline allows, without an answer; or Redis cannot do it now.
-    #[error("Redis gives no answer after {tries} tries: {cause}")]
+    /// No attempt within the deadline was answered, or Redis cannot serve the call now.
+    #[error("Redis did not answer after {attempts} attempts: {cause}")]
     Unavailable {
         /// Number of attempts.
-        tries: u32,
+        attempts: u32,
         /// Failure of the last attempt.
         cause: AttemptError,
     },
     /// Not called: the breaker is open.
-    #[error("Redis did not answer lately; it is not asked again for {} ms", retry_after.as_millis())]
+    #[error("the circuit breaker of Redis is open for {} ms", retry_after.as_millis())]
     CircuitOpen {
-        /// When it is worth asking again.
+        /// Time until the next probe.
         retry_after: Duration,
     },
     /// Redis rejects the call: a script or a key is wrong. A defect of the server.
@@ -79,7 +79,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// When it is worth asking again, if that is known.
+    /// Time after which a retry may succeed, if that is known.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -89,21 +89,21 @@ impl LinkError {
     }
 }
 
-/// Which process is meant.
+/// The process that a call is for.
 #[derive(Clone, Copy, Debug)]
 enum CallTarget {
     /// The server that has this slot, where there are slots.
     Slot(u16),
-    /// Any.
+    /// Any server.
     Any,
 }
 
-/// Decides the retry of a call that may have taken effect.
+/// The rule for retrying an attempt that may have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RetryRule {
-    /// Repeated: the call is idempotent, or its answer shows the repetition.
+    /// Retry it: the call is idempotent, or its answer shows the repetition.
     Always,
-    /// Not repeated: each execution counts.
+    /// Do not retry it: each execution counts.
     UnlessMaybeDone,
 }
 
@@ -141,7 +141,7 @@ impl Link {
             }
             Address::Cluster(seeds) => Cluster::open(&seeds).map(Topology::Cluster),
         };
-        shape.map(|shape| Self { shape }).map_err(|cause| LinkError::Unavailable { tries: 1, cause })
+        shape.map(|shape| Self { shape }).map_err(|cause| LinkError::Unavailable { attempts: 1, cause })
     }
 
     /// Looks up the slots or the master, and pings.
@@ -151,10 +151,10 @@ impl Link {
     pub async fn reach(&self) -> Result<(), LinkError> {
         let found = match &self.shape {
             Topology::Single(_) => Ok(()),
-            Topology::Sentinel(sentinel) => sentinel.look().await,
+            Topology::Sentinel(sentinel) => sentinel.refresh_master().await,
             Topology::Cluster(cluster) => cluster.load_map().await,
         };
-        found.map_err(|cause| LinkError::Unavailable { tries: 1, cause })?;
+        found.map_err(|cause| LinkError::Unavailable { attempts: 1, cause })?;
         self.ping().await
     }
 
@@ -166,7 +166,7 @@ impl Link {
         address::parse(url).map(|_| ())
     }
 
-    /// Asks any of its servers something that changes nothing.
+    /// Sends a read-only command to any server.
     ///
     /// # Errors
     /// See [`LinkError`].
@@ -197,17 +197,17 @@ impl Link {
             let cmd = in_full.as_ref().unwrap_or(call.by_hash());
             if form.asking { node.ask_importing(cmd, until).await } else { node.ask(cmd, until).await }
         };
-        let (value, tries) = self.call_with_retries(target, rule, ask).await?;
-        Ok(RedisReply { value, tries })
+        let (value, attempts) = self.call_with_retries(target, rule, ask).await?;
+        Ok(RedisReply { value, attempts })
     }
 
-    /// Runs the commands of a transaction, all on keys of `key`'s slot; their answers in order. It does not
-    /// follow a slot that is just moving: that is [`LinkError::Refused`].
+    /// Runs a transaction of reads, all on keys of `key`'s slot; returns their answers in order. A slot that is being moved
+    /// is [`LinkError::Refused`].
     ///
     /// # Errors
     /// See [`LinkError`].
-    pub async fn read_together(&self, key: &str, reads: &Pipeline) -> Result<Vec<Value>, LinkError> {
-        let ask = |node: Arc<RedisNode>, _, until| async move { node.ask_together(reads, until).await };
+    pub async fn read_transaction(&self, key: &str, reads: &Pipeline) -> Result<Vec<Value>, LinkError> {
+        let ask = |node: Arc<RedisNode>, _, until| async move { node.ask_transaction(reads, until).await };
         self.call_with_retries(self.slot(key.as_bytes()), RetryRule::Always, ask).await.map(|(values, _)| values)
     }
 
@@ -219,7 +219,7 @@ impl Link {
         self.send_to_any(&redis::cmd("PING")).await.map(|_| ())
     }
 
-    /// The clock of Redis, milliseconds since 1970. A Cluster has as many as processes; this is one.
+    /// The time of Redis, milliseconds since 1970. On a Cluster it is the time of any one process.
     ///
     /// # Errors
     /// See [`LinkError`].
@@ -230,13 +230,13 @@ impl Link {
         Ok(seconds * 1_000 + micros / 1_000)
     }
 
-    /// A listener to announcements.
+    /// A new subscriber to channels.
     #[must_use]
     pub fn subscriber(&self) -> Subscriber {
         Subscriber::new(self.clone())
     }
 
-    /// The command that announces: on a Cluster the sharded one, which stays within its shard.
+    /// The command that publishes a message; on a Cluster the sharded one, which stays within its shard.
     #[must_use]
     pub const fn publish_command(&self) -> &'static str {
         match self.shape {
@@ -256,7 +256,8 @@ impl Link {
         self.call_with_retries(CallTarget::Any, RetryRule::Always, ask).await.map(|(value, _)| value)
     }
 
-    /// Asks until there is an answer, an end to patience or a reason not to.
+    /// Sends a call and retries it until it is answered, refused, or out of attempts or time. Returns the answer and the
+    /// number of attempts that may have taken effect.
     async fn call_with_retries<T, F>(
         &self,
         target: CallTarget,
@@ -267,7 +268,7 @@ impl Link {
         F: Future<Output = Result<T, AttemptError>>,
     {
         let until = Instant::now() + CALL_DEADLINE;
-        let (mut tries, mut effective, mut hops) = (1, 1, 0);
+        let (mut attempts, mut effective, mut redirects) = (1, 1, 0);
         let mut form = SendForm::default();
         let (mut redirected, mut failed) = (None, None);
         loop {
@@ -287,31 +288,32 @@ impl Link {
                     form.in_full = true;
                     redirected = node;
                 }
-                RetryDecision::Redirected { slot, address, is_permanent } if hops < HOPS => {
-                    hops += 1;
+                RetryDecision::Redirected { slot, address, is_permanent } if redirects < MAX_REDIRECTS => {
+                    redirects += 1;
                     redirected = self.follow(node.as_deref(), slot, &address, is_permanent);
                     form.asking = !is_permanent;
                 }
                 RetryDecision::Retryable { maybe_done }
-                    if tries < TRIES && !(maybe_done && rule == RetryRule::UnlessMaybeDone) =>
+                    if attempts < MAX_ATTEMPTS && !(maybe_done && rule == RetryRule::UnlessMaybeDone) =>
                 {
-                    self.look_again();
-                    let pause = pause(tries);
-                    if Instant::now() + pause + SHORTEST_TRY > until {
-                        return Err(self.give_up(tries, fault));
+                    self.request_refresh();
+                    let pause = pause(attempts);
+                    if Instant::now() + pause + MIN_ATTEMPT_TIME > until {
+                        return Err(self.give_up(attempts, fault));
                     }
                     tokio::time::sleep(pause).await;
-                    tries += 1;
+                    attempts += 1;
                     effective += u32::from(maybe_done);
                     form.asking = false;
                     failed = node;
                 }
-                _ => return Err(self.give_up(tries, fault)),
+                _ => return Err(self.give_up(attempts, fault)),
             }
         }
     }
 
-    fn give_up(&self, tries: u32, fault: AttemptError) -> LinkError {
+    /// The error of a call that is not retried any more; counts it.
+    fn give_up(&self, attempts: u32, fault: AttemptError) -> LinkError {
         let error = match fault {
             AttemptError::CircuitOpen(retry_after) => LinkError::CircuitOpen { retry_after },
             AttemptError::Redis(error)
@@ -320,13 +322,13 @@ impl Link {
                 LinkError::Refused(error)
             }
             cause => {
-                self.look_again();
-                LinkError::Unavailable { tries, cause }
+                self.request_refresh();
+                LinkError::Unavailable { attempts, cause }
             }
         };
         telemetry::redis_failed(match &error {
-            // A call that was tried before the breaker opened got no answer: that counts as unavailable.
-            LinkError::CircuitOpen { .. } if tries == 1 => telemetry::RedisError::CircuitOpen,
+            // A call with attempts before the breaker opened counts as unavailable.
+            LinkError::CircuitOpen { .. } if attempts == 1 => telemetry::RedisError::CircuitOpen,
             LinkError::Refused(_) => telemetry::RedisError::Refused,
             LinkError::CircuitOpen { .. } | LinkError::Unavailable { .. } | LinkError::Address(_) => {
                 telemetry::RedisError::Unavailable
@@ -335,7 +337,7 @@ impl Link {
         error
     }
 
-    /// The slot of a key or channel, where that matters.
+    /// The target of a call with this key or channel: on a Cluster its slot.
     fn slot(&self, key: &[u8]) -> CallTarget {
         match self.shape {
             Topology::Cluster(_) => CallTarget::Slot(cluster::slot_of(key)),
@@ -343,7 +345,7 @@ impl Link {
         }
     }
 
-    /// The process to call; without a slot, preferably not the one that `failed` just now.
+    /// The process to call; without a slot, preferably another than the one that `failed`.
     fn node(&self, target: CallTarget, failed: Option<&Arc<RedisNode>>) -> Option<Arc<RedisNode>> {
         match (&self.shape, target) {
             (Topology::Single(node), _) => Some(Arc::clone(node)),
@@ -364,23 +366,23 @@ impl Link {
         let Topology::Cluster(cluster) = &self.shape else { return None };
         let to = cluster.node_at(address, asked?).ok()?;
         if is_permanent {
-            cluster.moved(slot, &to);
+            cluster.record_move(slot, &to);
         }
         Some(to)
     }
 
-    /// Something is wrong: perhaps another has its place by now.
-    fn look_again(&self) {
+    /// Refreshes the slot map or the master soon: after a failure another process may have taken over.
+    fn request_refresh(&self) {
         match &self.shape {
             Topology::Single(_) => {}
-            Topology::Sentinel(sentinel) => sentinel.look_again(),
-            Topology::Cluster(cluster) => cluster.look_again(),
+            Topology::Sentinel(sentinel) => sentinel.request_refresh(),
+            Topology::Cluster(cluster) => cluster.request_refresh(),
         }
     }
 }
 
-/// Another address to be talked to in the same way, over TLS or not.
-fn at(like: &ConnectionAddr, host: String, port: u16) -> ConnectionAddr {
+/// The address of `host` and `port`, over TLS if `like` is.
+fn address_like(like: &ConnectionAddr, host: String, port: u16) -> ConnectionAddr {
     match like {
         ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
             ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }

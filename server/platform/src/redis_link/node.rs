@@ -1,4 +1,4 @@
-//! One Redis process: a connection all calls share, made again when it is lost, behind a breaker.
+//! One Redis process: one connection that all calls share, behind a breaker; reconnects when it is lost.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, Pipeline, RedisE
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
-use super::retry::{AttemptError, TRY_DEADLINE, is_lost, is_unwell};
+use super::retry::{ATTEMPT_DEADLINE, AttemptError, is_breaker_failure, is_lost};
 use crate::breaker::{Breaker, BreakerLimits, Pass};
 use crate::ids;
 
-/// When a Redis that does not answer is left in peace: after two calls with all their tries.
+/// Limits of the breaker: two calls with all their attempts open it.
 static BREAKER: BreakerLimits = BreakerLimits {
     failures_to_open: 5,
     window: Duration::from_secs(10),
@@ -23,21 +23,21 @@ static BREAKER: BreakerLimits = BreakerLimits {
     max_open_ms: 10_000,
     probe_timeout: Duration::from_secs(5),
 };
-/// Calls that may queue for the socket before callers wait; a burst of a busy server.
+/// Calls in the queue of the connection before callers wait: a burst of a busy server.
 const WAITING_CALLS: usize = 512;
 
 #[derive(Debug)]
 pub(super) struct RedisNode {
-    /// `host:port`, for the log and to know it again.
+    /// `host:port`, its name in the log and in the slot map.
     pub(super) name: String,
     /// Cancelled when this process is no longer used: another is master, or it left the Cluster.
     pub(super) retired: CancellationToken,
     client: Client,
     breaker: Mutex<Breaker>,
     open: RwLock<Option<NodeConnection>>,
-    /// Connections made so far: numbers them.
+    /// Number of the next connection.
     made: AtomicU64,
-    /// Connecting is done once for all who wait.
+    /// Held while connecting, so that concurrent callers make one connection.
     connecting: tokio::sync::Mutex<()>,
 }
 
@@ -49,7 +49,7 @@ struct NodeConnection {
 }
 
 impl RedisNode {
-    /// Connects at the first call.
+    /// A process to which the first call connects.
     pub(super) fn new(info: &ConnectionInfo) -> Result<Self, RedisError> {
         let settings = TcpSettings::default().set_nodelay(true);
         let client = Client::open(info.clone().set_tcp_settings(settings))?;
@@ -64,9 +64,9 @@ impl RedisNode {
         })
     }
 
-    /// Sends a command; the answer, or what it came to by `until`.
+    /// Sends a command and waits for its answer, at most until `until`.
     pub(super) async fn ask(&self, cmd: &Cmd, until: Instant) -> Result<Value, AttemptError> {
-        self.watched(until, async {
+        self.run_guarded(until, async {
             let mut open = self.connection().await?;
             let answer = open.connection.send_packed_command(cmd).await.and_then(Value::extract_error);
             self.drop_if_lost(&open, answer)
@@ -74,9 +74,13 @@ impl RedisNode {
         .await
     }
 
-    /// Sends a transaction; the answers of its commands, or what it came to by `until`.
-    pub(super) async fn ask_together(&self, commands: &Pipeline, until: Instant) -> Result<Vec<Value>, AttemptError> {
-        self.watched(until, async {
+    /// Sends a transaction and waits for the answers of its commands, at most until `until`.
+    pub(super) async fn ask_transaction(
+        &self,
+        commands: &Pipeline,
+        until: Instant,
+    ) -> Result<Vec<Value>, AttemptError> {
+        self.run_guarded(until, async {
             let mut open = self.connection().await?;
             let answers = commands.query_async::<Vec<Value>>(&mut open.connection).await;
             self.drop_if_lost(&open, answers)
@@ -84,12 +88,12 @@ impl RedisNode {
         .await
     }
 
-    /// The same to a node that is just getting the slot. `ASKING` counts for the very next command of a
-    /// connection that others use as well: both go in one write.
+    /// Sends a command to a node that is importing the slot. `ASKING` applies to the next command of the shared connection,
+    /// so both are sent in one write.
     pub(super) async fn ask_importing(&self, cmd: &Cmd, until: Instant) -> Result<Value, AttemptError> {
         let mut both = redis::pipe();
         both.cmd("ASKING").add_command(cmd.clone());
-        self.watched(until, async {
+        self.run_guarded(until, async {
             let mut open = self.connection().await?;
             let answers = open.connection.send_packed_commands(&both, 0, 2).await;
             let answer = answers.and_then(|mut answers| answers.pop().unwrap_or(Value::Nil).extract_error());
@@ -98,17 +102,17 @@ impl RedisNode {
         .await
     }
 
-    /// Opens a separate connection for subscriptions; pushes go to `heard`.
+    /// Opens a separate connection for subscriptions; pushes go to `pushes`.
     pub(super) async fn listen(
         &self,
         until: Instant,
-        heard: impl redis::aio::AsyncPushSender,
+        pushes: impl redis::aio::AsyncPushSender,
     ) -> Result<MultiplexedConnection, AttemptError> {
         let info = self.client.get_connection_info().clone();
         let settings = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
         let client = Client::open(info.set_redis_settings(settings))?;
-        let config = without_deadlines().set_push_sender(heard);
-        self.watched(until, client.get_multiplexed_async_connection_with_config(&config)).await
+        let config = without_deadlines().set_push_sender(pushes);
+        self.run_guarded(until, client.get_multiplexed_async_connection_with_config(&config)).await
     }
 
     /// True while the breaker rejects calls.
@@ -117,24 +121,24 @@ impl RedisNode {
     }
 
     /// Runs `work` if the breaker admits it, within the deadline, and reports the result to the breaker.
-    async fn watched<T>(
+    async fn run_guarded<T>(
         &self,
         until: Instant,
         work: impl Future<Output = Result<T, RedisError>>,
     ) -> Result<T, AttemptError> {
         let now = Instant::now();
         let pass = self.breaker().admit(now).map_err(AttemptError::CircuitOpen)?;
-        let waiting = RunningCall { node: self, pass: Some(pass) };
+        let running = RunningCall { node: self, pass: Some(pass) };
         let used = self.slot().as_ref().map(|open| open.number);
-        let outcome = timeout_at(until.min(now + TRY_DEADLINE).into(), work).await;
-        waiting.over();
+        let outcome = timeout_at(until.min(now + ATTEMPT_DEADLINE).into(), work).await;
+        running.finish();
         match outcome {
             Ok(Ok(answer)) => {
                 self.breaker().succeeded();
                 Ok(answer)
             }
             Ok(Err(error)) => {
-                if is_unwell(&error) {
+                if is_breaker_failure(&error) {
                     self.failed(pass, &error);
                 } else {
                     self.breaker().succeeded();
@@ -142,9 +146,9 @@ impl RedisNode {
                 Err(AttemptError::Redis(error))
             }
             Err(_) => {
-                // A connection whose peer vanished without closing it would hang for ever.
+                // The peer may have vanished without closing the connection: later calls must not use it.
                 if let Some(number) = used {
-                    self.forget(number);
+                    self.drop_connection(number);
                 }
                 self.failed(pass, &AttemptError::TimedOut);
                 Err(AttemptError::TimedOut)
@@ -161,7 +165,7 @@ impl RedisNode {
     async fn connection(&self) -> Result<NodeConnection, RedisError> {
         match self.opened() {
             Some(open) => Ok(open),
-            // Boxed: it is done once, and every call would carry the room for it along.
+            // Boxed: connecting is rare, and its state would enlarge the future of every call.
             None => Box::pin(self.connect()).await,
         }
     }
@@ -181,20 +185,20 @@ impl RedisNode {
         self.slot().clone()
     }
 
-    // Held for a look only, never across an await.
+    // Held for one read only, never across an await.
     fn slot(&self) -> RwLockReadGuard<'_, Option<NodeConnection>> {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn drop_if_lost<T>(&self, open: &NodeConnection, answer: Result<T, RedisError>) -> Result<T, RedisError> {
         if answer.as_ref().is_err_and(is_lost) {
-            self.forget(open.number);
+            self.drop_connection(open.number);
         }
         answer
     }
 
-    /// Lets go of that connection. Other calls on it end by themselves.
-    fn forget(&self, number: u64) {
+    /// Drops the connection with that number. Other calls on it fail by themselves.
+    fn drop_connection(&self, number: u64) {
         let mut slot = self.open.write().unwrap_or_else(PoisonError::into_inner);
         if slot.as_ref().is_some_and(|open| open.number == number) {
             *slot = None;
@@ -207,7 +211,7 @@ impl RedisNode {
     }
 }
 
-/// No deadlines in the crate: an attempt has one deadline for connecting and calling together.
+/// A connection configuration without deadlines: an attempt has one deadline for connecting and calling together.
 fn without_deadlines() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new()
         .set_connection_timeout(None::<Duration>)
@@ -222,7 +226,7 @@ struct RunningCall<'a> {
 }
 
 impl RunningCall<'_> {
-    fn over(mut self) {
+    fn finish(mut self) {
         self.pass = None;
     }
 }

@@ -10,56 +10,57 @@ use crate::ids;
 
 /// Deadline of a call with all its attempts; after it the caller answers "try again later".
 pub(super) const CALL_DEADLINE: Duration = Duration::from_secs(3);
-/// One try may take this long, connecting included: a Redis that hiccups is waited for, one that hangs
-/// leaves time for another try.
-pub(super) const TRY_DEADLINE: Duration = Duration::from_millis(1_400);
-/// With less time left than this a try would only blame a Redis that is well.
-pub(super) const SHORTEST_TRY: Duration = Duration::from_millis(100);
-/// A call is tried this often.
-pub(super) const TRIES: u32 = 3;
-/// A call follows this many redirections; a slot on the move needs two.
-pub(super) const HOPS: u32 = 5;
-/// Full jitter before the second try: at most this long, and more before the third.
+/// Deadline of one attempt, connecting included. Two attempts that time out leave time for a third.
+pub(super) const ATTEMPT_DEADLINE: Duration = Duration::from_millis(1_400);
+/// Minimum time left for another attempt: a shorter one could time out on a healthy Redis and count as its failure.
+pub(super) const MIN_ATTEMPT_TIME: Duration = Duration::from_millis(100);
+/// Maximum number of attempts per call.
+pub(super) const MAX_ATTEMPTS: u32 = 3;
+/// Maximum number of redirections per call; a slot that is being moved needs two.
+pub(super) const MAX_REDIRECTS: u32 = 5;
+/// Maximum pause before the second attempt, milliseconds; pauses have full jitter.
 const FIRST_PAUSE_MS: u64 = 40;
-/// Growth factor of the pause.
+/// Growth factor of the maximum pause.
 const PAUSE_GROWTH: u64 = 4;
 
-/// The random pause after that many attempts.
-pub(super) fn pause(tries: u32) -> Duration {
-    Duration::from_millis(ids::jitter(FIRST_PAUSE_MS * PAUSE_GROWTH.pow(tries.saturating_sub(1))))
+/// A random pause after that many attempts.
+pub(super) fn pause(attempts: u32) -> Duration {
+    Duration::from_millis(ids::jitter(FIRST_PAUSE_MS * PAUSE_GROWTH.pow(attempts.saturating_sub(1))))
 }
 
-/// Why a try failed.
+/// The failure of an attempt.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AttemptError {
-    /// The breaker is open; come back after this.
-    #[error("not asked: it did not answer lately")]
+    /// The breaker is open for this long.
+    #[error("not called: the circuit breaker is open")]
     CircuitOpen(Duration),
     /// No answer in time.
     #[error("no answer in time")]
     TimedOut,
-    /// No process is known that has this slot, or is the master.
-    #[error("no server to ask: {0}")]
+    /// The process with this slot, or the master, is unknown.
+    #[error("no server to call: {0}")]
     NoServer(&'static str),
-    /// An error, from Redis or on the way.
+    /// An error of Redis or of the connection.
     #[error(transparent)]
     Redis(#[from] RedisError),
 }
 
+/// The next step after a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RetryDecision {
-    /// The script is unknown there: send it in full.
+    /// Send the script in full: the process does not know its hash.
     UnknownScript,
-    /// The slot is at this address: permanently (`MOVED`) or for this call (`ASK`).
+    /// Send the call to this address: permanently (`MOVED`) or once (`ASK`).
     Redirected { slot: u16, address: String, is_permanent: bool },
-    /// Ask again after a pause. `maybe_done`: the try may have taken effect nevertheless.
+    /// Retry after a pause. `maybe_done`: the attempt may have taken effect.
     Retryable { maybe_done: bool },
-    /// Asking again does not help now; later it may.
+    /// Do not retry now; a later call may succeed.
     NotRetryable,
-    /// Ours to mend: a script or a setting is wrong.
+    /// Do not retry: a script or a setting of ours is wrong.
     Refused,
 }
 
+/// Decides whether and how a failed attempt is retried.
 pub(super) fn decide_retry(fault: &AttemptError) -> RetryDecision {
     let error = match fault {
         AttemptError::CircuitOpen(_) => return RetryDecision::NotRetryable,
@@ -70,7 +71,7 @@ pub(super) fn decide_retry(fault: &AttemptError) -> RetryDecision {
     match error.kind() {
         ErrorKind::Io | ErrorKind::Parse => RetryDecision::Retryable { maybe_done: true },
         ErrorKind::Server(kind) => of_server(kind, error),
-        // In the order of Redis' own list: a script hogs it, the disk is full, a replica is missing.
+        // BUSY: a script blocks Redis. Not retried: MISCONF (the disk is full), NOREPLICAS (a replica is missing).
         ErrorKind::Extension if error.code() == Some("BUSY") => RetryDecision::Retryable { maybe_done: false },
         _ => RetryDecision::NotRetryable,
     }
@@ -95,8 +96,8 @@ fn of_server(kind: ServerErrorKind, error: &RedisError) -> RetryDecision {
     }
 }
 
-/// True if the process cannot serve any call.
-pub(super) fn is_unwell(error: &RedisError) -> bool {
+/// True if the error counts as a failure for the breaker: the process cannot serve any call.
+pub(super) fn is_breaker_failure(error: &RedisError) -> bool {
     is_lost(error)
         || matches!(error.kind(), ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown))
 }
@@ -116,8 +117,8 @@ pub(super) fn is_lost(error: &RedisError) -> bool {
 mod tests {
     use super::*;
 
-    /// The error a line of Redis becomes.
-    fn said(line: &str) -> AttemptError {
+    /// The error that the client makes of an error line of Redis.
+    fn redis_error(line: &str) -> AttemptError {
         let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("a reply");
         AttemptError::Redis(value.extract_error().expect_err("an error"))
     }
@@ -132,7 +133,7 @@ mod tests {
             "READONLY You can't write against a read only replica. script: 3a1, on @user_script:1.",
             "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
         ] {
-            assert_eq!(decide_retry(&said(line)), RetryDecision::Retryable { maybe_done: false }, "{line}");
+            assert_eq!(decide_retry(&redis_error(line)), RetryDecision::Retryable { maybe_done: false }, "{line}");
         }
     }
 
@@ -147,8 +148,8 @@ mod tests {
     fn redirections_are_followed() {
         let elsewhere =
             |is_permanent| RetryDecision::Redirected { slot: 3_999, address: "10.0.0.2:6381".into(), is_permanent };
-        assert_eq!(decide_retry(&said("MOVED 3999 10.0.0.2:6381")), elsewhere(true));
-        assert_eq!(decide_retry(&said("ASK 3999 10.0.0.2:6381")), elsewhere(false));
+        assert_eq!(decide_retry(&redis_error("MOVED 3999 10.0.0.2:6381")), elsewhere(true));
+        assert_eq!(decide_retry(&redis_error("ASK 3999 10.0.0.2:6381")), elsewhere(false));
     }
 
     #[test]
@@ -160,25 +161,25 @@ mod tests {
             "NOAUTH Authentication required.",
             "NOPERM this user has no permissions to run the 'evalsha' command",
         ] {
-            assert_eq!(decide_retry(&said(line)), RetryDecision::NotRetryable, "{line}");
+            assert_eq!(decide_retry(&redis_error(line)), RetryDecision::NotRetryable, "{line}");
         }
     }
 
     #[test]
     fn a_script_error_is_never_retried() {
         for line in ["ERR user_script:1: Script attempted to access a non local key", "CROSSSLOT Keys in request"] {
-            assert_eq!(decide_retry(&said(line)), RetryDecision::Refused, "{line}");
+            assert_eq!(decide_retry(&redis_error(line)), RetryDecision::Refused, "{line}");
         }
-        assert_eq!(decide_retry(&said("NOSCRIPT No matching script.")), RetryDecision::UnknownScript);
+        assert_eq!(decide_retry(&redis_error("NOSCRIPT No matching script.")), RetryDecision::UnknownScript);
     }
 
     #[test]
-    fn pauses_grow_and_the_tries_fit_into_the_deadline() {
+    fn two_attempts_that_time_out_leave_time_for_a_third() {
         assert!(pause(1) <= Duration::from_millis(FIRST_PAUSE_MS));
         let longest = Duration::from_millis(FIRST_PAUSE_MS * (1 + PAUSE_GROWTH));
         assert!(
-            TRY_DEADLINE * 2 + longest <= CALL_DEADLINE,
-            "two tries that hang leave room for a third that does not"
+            ATTEMPT_DEADLINE * 2 + longest <= CALL_DEADLINE,
+            "two attempts that hang leave room for a third that does not"
         );
     }
 }

@@ -12,13 +12,13 @@ use redis::{ConnectionAddr, ConnectionInfo, Value};
 use tokio::sync::Notify;
 
 use super::node::RedisNode;
-use super::retry::{AttemptError, TRY_DEADLINE};
+use super::retry::{ATTEMPT_DEADLINE, AttemptError};
 use crate::ids;
 
-/// Interval of the regular questions to the Sentinels.
-const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Full jitter between two questions, also after many failures.
-const ASK_AGAIN_MS: u64 = 200;
+/// Interval of the regular queries to the Sentinels.
+const REFRESH_EVERY: Duration = Duration::from_secs(1);
+/// Maximum pause between two queries, milliseconds; full jitter. It limits queries after many failures.
+const REFRESH_PAUSE_MS: u64 = 200;
 
 /// The master of a service.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Sentinel {
 #[derive(Debug, Default)]
 struct FollowedMaster {
     epoch: u64,
-    /// None before the sentinels have answered for the first time.
+    /// `None` until the Sentinels have answered once.
     master: Option<Arc<RedisNode>>,
 }
 
@@ -47,7 +47,7 @@ struct MasterReport {
 }
 
 impl Sentinel {
-    /// Looks for the master from now on, and follows it.
+    /// Starts the task that follows the master.
     pub(super) fn open(
         sentinels: &[ConnectionInfo],
         service: String,
@@ -59,33 +59,34 @@ impl Sentinel {
         Ok(this)
     }
 
-    /// The master as far as we know.
+    /// The current master; `None` before the first answer of the Sentinels.
     pub(super) fn master(&self) -> Option<Arc<RedisNode>> {
         self.followed.read().unwrap_or_else(PoisonError::into_inner).master.clone()
     }
 
-    /// Asks the Sentinels at once, after a failure of the master.
-    pub(super) fn look_again(&self) {
+    /// Wakes the task that asks the Sentinels, after a failure of the master.
+    pub(super) fn request_refresh(&self) {
         self.wake.notify_one();
     }
 
-    /// Asks the sentinels, and follows the master they name.
-    pub(super) async fn look(&self) -> Result<(), AttemptError> {
-        let said =
-            newest(&self.sentinels, &self.service).await.ok_or(AttemptError::NoServer("no sentinel names a master"))?;
+    /// Asks the Sentinels, and switches to the master they name.
+    pub(super) async fn refresh_master(&self) -> Result<(), AttemptError> {
+        let report = newest_report(&self.sentinels, &self.service)
+            .await
+            .ok_or(AttemptError::NoServer("no sentinel names a master"))?;
         let mut followed = self.followed.write().unwrap_or_else(PoisonError::into_inner);
-        let name = address(&self.template, &said).to_string();
+        let name = address(&self.template, &report).to_string();
         let is_known = followed.master.as_ref().is_some_and(|master| master.name == name);
-        if said.epoch < followed.epoch || is_known {
-            followed.epoch = followed.epoch.max(said.epoch);
+        if report.epoch < followed.epoch || is_known {
+            followed.epoch = followed.epoch.max(report.epoch);
             return Ok(());
         }
-        let master = Arc::new(node(&self.template, &said)?);
+        let master = Arc::new(node(&self.template, &report)?);
         if let Some(before) = followed.master.replace(Arc::clone(&master)) {
             tracing::warn!(from = before.name, to = master.name, "follow another Redis master");
             before.retired.cancel();
         }
-        followed.epoch = said.epoch;
+        followed.epoch = report.epoch;
         Ok(())
     }
 }
@@ -94,34 +95,34 @@ impl Sentinel {
 async fn follow(sentinel: Weak<Sentinel>) {
     loop {
         let Some(this) = sentinel.upgrade() else { return };
-        let _ = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await;
-        if let Err(cause) = this.look().await {
+        let _ = tokio::time::timeout(REFRESH_EVERY, this.wake.notified()).await;
+        if let Err(cause) = this.refresh_master().await {
             tracing::debug!(%cause, service = this.service, "find the Redis master failed");
         }
         drop(this);
-        tokio::time::sleep(Duration::from_millis(ids::jitter(ASK_AGAIN_MS))).await;
+        tokio::time::sleep(Duration::from_millis(ids::jitter(REFRESH_PAUSE_MS))).await;
     }
 }
 
 /// Asks all Sentinels at once and takes the newest answer of a majority: one that was suspended may be stale. Fewer answers
 /// count when no more arrive.
-async fn newest(sentinels: &[RedisNode], service: &str) -> Option<MasterReport> {
+async fn newest_report(sentinels: &[RedisNode], service: &str) -> Option<MasterReport> {
     let mut question = redis::cmd("SENTINEL");
     question.arg("MASTER").arg(service);
-    let until = Instant::now() + TRY_DEADLINE;
+    let until = Instant::now() + ATTEMPT_DEADLINE;
     let mut answers: FuturesUnordered<_> = sentinels.iter().map(|sentinel| sentinel.ask(&question, until)).collect();
     let majority = sentinels.len() / 2 + 1;
-    let mut said = Vec::new();
+    let mut reports = Vec::new();
     while let Some(answer) = answers.next().await {
-        said.extend(answer.ok().as_ref().and_then(read));
-        if said.len() == majority {
+        reports.extend(answer.ok().as_ref().and_then(read));
+        if reports.len() == majority {
             break;
         }
     }
-    said.into_iter().max_by_key(|said| said.epoch)
+    reports.into_iter().max_by_key(|report| report.epoch)
 }
 
-/// Reads the names and values `SENTINEL MASTER` lists in turn.
+/// Reads an answer to `SENTINEL MASTER`: names and values in turn.
 fn read(answer: &Value) -> Option<MasterReport> {
     let words: Vec<String> = redis::from_redis_value_ref(answer).ok()?;
     let value = |name: &str| words.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1].as_str());
@@ -132,12 +133,12 @@ fn read(answer: &Value) -> Option<MasterReport> {
     })
 }
 
-fn address(template: &ConnectionInfo, said: &MasterReport) -> ConnectionAddr {
-    super::at(template.addr(), said.host.clone(), said.port)
+fn address(template: &ConnectionInfo, report: &MasterReport) -> ConnectionAddr {
+    super::address_like(template.addr(), report.host.clone(), report.port)
 }
 
-fn node(template: &ConnectionInfo, said: &MasterReport) -> Result<RedisNode, redis::RedisError> {
-    RedisNode::new(&template.clone().set_addr(address(template, said)))
+fn node(template: &ConnectionInfo, report: &MasterReport) -> Result<RedisNode, redis::RedisError> {
+    RedisNode::new(&template.clone().set_addr(address(template, report)))
 }
 
 #[cfg(test)]
@@ -151,8 +152,8 @@ mod tests {
     #[test]
     fn a_sentinels_answer_yields_address_and_epoch() {
         let words = ["name", "box", "ip", "10.0.0.7", "port", "6380", "flags", "master", "config-epoch", "3"];
-        let said = MasterReport { epoch: 3, host: "10.0.0.7".into(), port: 6_380 };
-        assert_eq!(read(&answer(&words)), Some(said));
+        let report = MasterReport { epoch: 3, host: "10.0.0.7".into(), port: 6_380 };
+        assert_eq!(read(&answer(&words)), Some(report));
     }
 
     #[test]

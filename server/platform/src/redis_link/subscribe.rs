@@ -13,17 +13,17 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::node::RedisNode;
-use super::retry::{AttemptError, CALL_DEADLINE, TRY_DEADLINE};
+use super::retry::{ATTEMPT_DEADLINE, AttemptError, CALL_DEADLINE};
 use super::{Link, RetryRule, Topology};
 use crate::ids;
 
-/// Announcements waiting to be taken; more, and everything is read again instead.
-const WAITING_ANNOUNCEMENTS: usize = 16_384;
-/// Full jitter before the subscriptions of a lost connection are made again, and before each further try.
+/// Maximum number of queued announcements; when there are more, the connection is closed and readers reload everything.
+const MAX_QUEUED_ANNOUNCEMENTS: usize = 16_384;
+/// Maximum pause before each attempt to subscribe again after a lost connection, milliseconds; full jitter.
 const MAX_PAUSE_MS: u64 = 2_000;
-/// The same for one channel whose slot moved: no other subscription is made again at that moment.
+/// The same for one channel whose slot moved: shorter, because the other subscriptions stay.
 const MOVED_PAUSE_MS: u64 = 50;
-/// Interval of the pings on a connection that may be silent for long.
+/// Interval of the pings on a connection, which may be idle for long.
 const PING_EVERY: Duration = Duration::from_secs(2);
 
 /// An event of a [`Subscriber`].
@@ -31,23 +31,23 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 pub enum SubscriptionEvent {
     /// An announcement.
     Message {
-        /// On which channel.
+        /// Its channel.
         channel: String,
         /// The message.
         payload: Vec<u8>,
     },
     /// The subscription was lost and is restored: messages in between were missed.
     Missed {
-        /// On which channel.
+        /// Its channel.
         channel: String,
     },
 }
 
-/// A listener. Everything it listens to ends with it.
+/// Subscribes to channels. Dropping it ends all its subscriptions.
 #[derive(Debug)]
 pub struct Subscriber {
-    lines: Arc<SubscriptionState>,
-    heard: mpsc::Receiver<SubscriptionEvent>,
+    shared: Arc<SubscriptionState>,
+    events: mpsc::Receiver<SubscriptionEvent>,
     followed: HashMap<String, CancellationToken>,
 }
 
@@ -56,11 +56,11 @@ pub struct Subscriber {
 struct SubscriptionState {
     link: Link,
     events: mpsc::Sender<SubscriptionEvent>,
-    /// By the process' name; a place is locked while its connection is made.
+    /// Connections by the name of the process; an entry is locked while its connection is made.
     open: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<SubscriptionConnection>>>>>,
-    /// Wakes the task of a channel that Redis stopped announcing: its slot moved.
+    /// Wakes the task of a channel that Redis unsubscribed because its slot moved.
     moved: Arc<Mutex<HashMap<String, Arc<Notify>>>>,
-    /// Set when the listener is gone.
+    /// Cancelled when the subscriber is dropped.
     end: CancellationToken,
 }
 
@@ -74,10 +74,10 @@ struct SubscriptionConnection {
 
 impl Subscriber {
     pub(super) fn new(link: Link) -> Self {
-        let (events, heard) = mpsc::channel(WAITING_ANNOUNCEMENTS);
+        let (sender, events) = mpsc::channel(MAX_QUEUED_ANNOUNCEMENTS);
         let end = CancellationToken::new();
-        let lines = SubscriptionState { link, events, open: Mutex::default(), moved: Arc::default(), end };
-        Self { lines: Arc::new(lines), heard, followed: HashMap::new() }
+        let shared = SubscriptionState { link, events: sender, open: Mutex::default(), moved: Arc::default(), end };
+        Self { shared: Arc::new(shared), events, followed: HashMap::new() }
     }
 
     /// Subscribes to a channel and sends `done` when that has succeeded; drops `done` and forgets the channel when it fails.
@@ -85,13 +85,13 @@ impl Subscriber {
     pub fn subscribe(&mut self, channel: &str, done: oneshot::Sender<()>) {
         // A second request for the channel replaces the first, whose caller did not wait.
         self.unsubscribe(channel);
-        let stop = self.lines.end.child_token();
+        let stop = self.shared.end.child_token();
         self.followed.insert(channel.to_owned(), stop.clone());
         self.followed.retain(|_, stop| !stop.is_cancelled());
-        tokio::spawn(keep(Arc::clone(&self.lines), channel.to_owned(), done, stop));
+        tokio::spawn(keep_subscribed(Arc::clone(&self.shared), channel.to_owned(), done, stop));
     }
 
-    /// Listens to a channel no longer.
+    /// Ends the subscription to a channel.
     pub fn unsubscribe(&mut self, channel: &str) {
         if let Some(stop) = self.followed.remove(channel) {
             stop.cancel();
@@ -100,9 +100,9 @@ impl Subscriber {
 
     /// The next event. Cancel-safe: a dropped call misses nothing.
     pub async fn next_event(&mut self) -> SubscriptionEvent {
-        match self.heard.recv().await {
-            Some(heard) => heard,
-            // Not while `lines` holds the other end.
+        match self.events.recv().await {
+            Some(event) => event,
+            // Does not happen: `shared` holds a sender.
             None => std::future::pending().await,
         }
     }
@@ -110,31 +110,36 @@ impl Subscriber {
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
-        self.lines.end.cancel();
+        self.shared.end.cancel();
     }
 }
 
 /// Keeps a channel subscribed until `stop`.
-async fn keep(lines: Arc<SubscriptionState>, channel: String, done: oneshot::Sender<()>, stop: CancellationToken) {
+async fn keep_subscribed(
+    shared: Arc<SubscriptionState>,
+    channel: String,
+    done: oneshot::Sender<()>,
+    stop: CancellationToken,
+) {
     let mut first = Some(done);
     let moved = Arc::new(Notify::new());
-    lines.moved().insert(channel.clone(), Arc::clone(&moved));
+    shared.moved().insert(channel.clone(), Arc::clone(&moved));
     loop {
         let mut pause = MAX_PAUSE_MS;
         let line = tokio::select! {
             () = stop.cancelled() => break,
-            line = lines.subscribe(&channel) => line,
+            line = shared.subscribe(&channel) => line,
         };
         match (line, first.take()) {
             (Ok(line), waiting) => {
                 match waiting {
                     // A caller that stopped waiting is fine: the next reader subscribes again.
                     Some(done) => _ = done.send(()),
-                    None => _ = lines.events.send(SubscriptionEvent::Missed { channel: channel.clone() }).await,
+                    None => _ = shared.events.send(SubscriptionEvent::Missed { channel: channel.clone() }).await,
                 }
                 tokio::select! {
                     () = stop.cancelled() => {
-                        lines.unsubscribe(line, &channel).await;
+                        shared.unsubscribe(line, &channel).await;
                         break;
                     }
                     () = line.gone.cancelled() => {}
@@ -154,8 +159,8 @@ async fn keep(lines: Arc<SubscriptionState>, channel: String, done: oneshot::Sen
             () = tokio::time::sleep(Duration::from_millis(ids::jitter(pause))) => {}
         }
     }
-    let mut all = lines.moved();
-    // A successor may have taken the place.
+    let mut all = shared.moved();
+    // A later subscription to the channel may have replaced the entry.
     if all.get(&channel).is_some_and(|current| Arc::ptr_eq(current, &moved)) {
         all.remove(&channel);
     }
@@ -192,7 +197,7 @@ impl SubscriptionState {
             Topology::Single(_) | Topology::Sentinel(_) => redis::cmd("UNSUBSCRIBE"),
         };
         // If it fails, the line is gone, and the subscription with it.
-        let _ = line.ask(cmd.clone().arg(channel), Instant::now() + TRY_DEADLINE).await;
+        let _ = line.ask(cmd.clone().arg(channel), Instant::now() + ATTEMPT_DEADLINE).await;
     }
 
     /// The connection to a process, made if there is none.
@@ -206,7 +211,7 @@ impl SubscriptionState {
         let gone = node.retired.child_token();
         let connection = node.listen(until, self.listener(gone.clone())).await?;
         let line = SubscriptionConnection { connection, gone };
-        tokio::spawn(ask_for_life(line.clone(), node.name.clone(), self.end.clone()));
+        tokio::spawn(ping_forever(line.clone(), node.name.clone(), self.end.clone()));
         Ok(place.insert(line).clone())
     }
 
@@ -216,12 +221,12 @@ impl SubscriptionState {
         move |push| {
             match push.kind {
                 PushKind::Message | PushKind::SMessage => {
-                    let heard = Msg::from_push_info(push).map(|message| SubscriptionEvent::Message {
+                    let event = Msg::from_push_info(push).map(|message| SubscriptionEvent::Message {
                         channel: message.get_channel_name().to_owned(),
                         payload: message.get_payload_bytes().to_vec(),
                     });
-                    // The reader does not keep up: begin again, and have everything read again.
-                    if heard.is_some_and(|heard| events.try_send(heard).is_err()) {
+                    // The reader is too slow: subscribe again, which makes it reload everything.
+                    if event.is_some_and(|event| events.try_send(event).is_err()) {
                         gone.cancel();
                     }
                 }
@@ -253,7 +258,7 @@ impl SubscriptionState {
 
 impl SubscriptionConnection {
     async fn ask(&mut self, cmd: &Cmd, until: Instant) -> Result<Value, AttemptError> {
-        let until = until.min(Instant::now() + TRY_DEADLINE);
+        let until = until.min(Instant::now() + ATTEMPT_DEADLINE);
         let answer = tokio::time::timeout_at(until.into(), self.connection.send_packed_command(cmd)).await;
         let answer =
             answer.map_err(|_| AttemptError::TimedOut).and_then(|answer| Ok(answer.and_then(Value::extract_error)?));
@@ -266,8 +271,8 @@ impl SubscriptionConnection {
     }
 }
 
-/// Pings a connection, to detect a peer that vanished without closing it.
-async fn ask_for_life(mut line: SubscriptionConnection, node: String, end: CancellationToken) {
+/// Pings a connection until it or the subscriber ends: detects a peer that vanished without closing it.
+async fn ping_forever(mut line: SubscriptionConnection, node: String, end: CancellationToken) {
     let gone = line.gone.clone();
     let ask = async {
         let mut every = tokio::time::interval(PING_EVERY);

@@ -1,4 +1,4 @@
-//! Questions to payment gateways: how often, how they ended, how long they took.
+//! Calls to payment gateways: count, outcome and duration.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use domain::VariantName;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use strum::{IntoStaticStr, VariantArray};
 
-/// Calls to a gateway: gateway, question, outcome.
+/// Calls to a gateway, by gateway, operation and outcome.
 const CALLS: &str = "rowlock_gateway_calls_total";
-/// Duration of the calls, retries and waiting for a connection included: gateway, question.
+/// Duration of the calls, by gateway and operation; includes retries and the wait for a connection.
 const DURATION: &str = "rowlock_gateway_call_duration_seconds";
 
 /// A kind of call to a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum GatewayOperation {
-    /// Whose instrument a token is.
+    /// Read the fingerprint of the card behind a token.
     Instrument,
-    /// For the money of a booking.
+    /// Charge a booking.
     Charge,
-    /// The status of a payment.
+    /// Read the status of a payment.
     Status,
-    /// Never to charge a booking.
+    /// Void the payment of a booking.
     Void,
-    /// To send money back.
+    /// Refund money.
     Refund,
-    /// For a page of its ledger.
+    /// Read a page of the ledger.
     Ledger,
 }
 
@@ -33,11 +33,11 @@ pub enum GatewayOperation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum GatewayOutcome {
-    /// There is an answer, a card that was declined included.
+    /// The gateway answered; a declined card is an answer.
     Answered,
-    /// A definite no.
+    /// The gateway refused the call.
     Refused,
-    /// Not called, or the connection was refused: breaker open, no listener, all connections busy.
+    /// The call was not sent: breaker open, no listener, or all connections busy.
     #[strum(serialize = "not_taken")]
     NotSent,
     /// No usable answer.
@@ -55,17 +55,17 @@ pub(super) fn describe() {
 
 /// Registers the series of a gateway as zero before its first call.
 pub fn expect_gateway(gateway: &'static str) {
-    for question in GatewayOperation::VARIANTS {
+    for operation in GatewayOperation::VARIANTS {
         for outcome in GatewayOutcome::VARIANTS {
-            counter!(CALLS, "gateway" => gateway, "question" => question.as_str(), "outcome" => outcome.as_str())
+            counter!(CALLS, "gateway" => gateway, "question" => operation.as_str(), "outcome" => outcome.as_str())
                 .increment(0);
         }
-        let _registered = histogram!(DURATION, "gateway" => gateway, "question" => question.as_str());
+        let _registered = histogram!(DURATION, "gateway" => gateway, "question" => operation.as_str());
     }
 }
 
-/// Counts a question to a gateway.
-pub fn gateway_call(gateway: &'static str, question: GatewayOperation, outcome: GatewayOutcome, took: Duration) {
-    counter!(CALLS, "gateway" => gateway, "question" => question.as_str(), "outcome" => outcome.as_str()).increment(1);
-    histogram!(DURATION, "gateway" => gateway, "question" => question.as_str()).record(took);
+/// Counts a call to a gateway and records its duration.
+pub fn gateway_call(gateway: &'static str, operation: GatewayOperation, outcome: GatewayOutcome, took: Duration) {
+    counter!(CALLS, "gateway" => gateway, "question" => operation.as_str(), "outcome" => outcome.as_str()).increment(1);
+    histogram!(DURATION, "gateway" => gateway, "question" => operation.as_str()).record(took);
 }

@@ -1,4 +1,4 @@
-//! Counters with one label, whose values are the variants of an enum, and one of characters on tickets.
+//! Counters with one label, whose values are the variants of an enum, and the counter of ticket characters without a font.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ impl<T: VariantName + VariantArray> LabelledCounter<T> {
         Self { name, label, description, values: PhantomData }
     }
 
-    /// Describes it and sets it to zero for every variant.
+    /// Describes the counter and sets it to zero for every variant.
     pub(super) fn register(&self) {
         describe_counter!(self.name, Unit::Count, self.description);
         for value in T::VARIANTS {
@@ -47,13 +47,13 @@ static PURGES: LabelledCounter<CdnPurge> = LabelledCounter::new(
     "outcome",
     "Tags sent to the CDN for purging, by its answer; parked: not retried.",
 );
-/// Requests about seats that came too soon.
+/// Requests about seats that a rate limit refused.
 static LIMITED: LabelledCounter<HoldLimit> = LabelledCounter::new(
     "rowlock_hold_limits_total",
     "limit",
     "Tries for seats, changes of holds and checkouts that were refused because they came too often, by limit.",
 );
-/// Sightings written down for managers.
+/// Unusual events that were recorded for managers.
 static UNUSUAL: LabelledCounter<UnusualKind> = LabelledCounter::new(
     "rowlock_unusual_total",
     "kind",
@@ -88,7 +88,7 @@ pub(super) fn register() {
     counter!(WITHOUT_FONT).increment(0);
 }
 
-/// The database that answered a read that may go to the standby; for the primary, the reason.
+/// The database that answered a read of a public list; for the primary, the reason why the standby did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum CatalogueRead {
@@ -98,14 +98,14 @@ pub enum CatalogueRead {
     Primary,
     /// The primary: the replication lag is too large or unknown.
     Behind,
-    /// The primary: the configured standby is not one of it.
+    /// The primary: the configured server is not a standby of it.
     Unfit,
-    /// The primary: the standby did not answer lately.
+    /// The primary: the breaker of the standby is open.
     #[strum(serialize = "resting")]
     CircuitOpen,
-    /// The primary, after the standby gave no usable answer.
+    /// The primary, after the read of the standby failed.
     Failed,
-    /// The primary, after the standby knew of no such thing.
+    /// The primary, after the standby had no such row.
     NotThere,
 }
 
@@ -120,11 +120,11 @@ pub fn catalogue_read(outcome: CatalogueRead) {
 pub enum CdnPurge {
     /// The CDN confirmed the purge.
     Accepted,
-    /// It answered something else.
+    /// The CDN answered with an error.
     Refused,
-    /// It gave no answer.
+    /// The CDN did not answer.
     Unreachable,
-    /// It is not retried: an operator must look. Counted with the last failure.
+    /// The purge is not retried and waits for an operator. Counted in addition to the last failure.
     Parked,
 }
 
@@ -136,32 +136,32 @@ pub fn cdn_purged(outcome: CdnPurge, tags: usize) {
 /// A limit on requests about seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 pub enum HoldLimit {
-    /// One visitor's.
+    /// Attempts of a visitor.
     #[strum(serialize = "hold-visitor")]
     Visitor,
-    /// The limit of a client address.
+    /// Attempts of a client address.
     #[strum(serialize = "hold-address")]
     Address,
-    /// A visitor's changes of holds.
+    /// Changes of holds of a visitor.
     #[strum(serialize = "change-visitor")]
     ChangesOfVisitor,
-    /// Those of an address.
+    /// Changes of holds of a client address.
     #[strum(serialize = "change-address")]
     ChangesOfAddress,
-    /// A visitor's checkouts.
+    /// Checkouts of a visitor.
     #[strum(serialize = "checkout-visitor")]
     CheckoutsOfVisitor,
-    /// Those of an address.
+    /// Checkouts of a client address.
     #[strum(serialize = "checkout-address")]
     CheckoutsOfAddress,
 }
 
-/// Counts a try for seats that came too soon.
+/// Counts a request that a limit refused.
 pub fn hold_limited(limit: HoldLimit) {
     LIMITED.add(limit, 1);
 }
 
-/// Counts something unusual that was written down.
+/// Counts an unusual event that was recorded.
 pub fn unusual(kind: UnusualKind) {
     UNUSUAL.add(kind, 1);
 }
@@ -172,45 +172,45 @@ pub fn unusual(kind: UnusualKind) {
 pub enum PuzzleOutcome {
     /// A request for seats had no solution; the response required one.
     Asked,
-    /// A solution was right.
+    /// The solution was valid.
     Solved,
     /// The solution was invalid, another visitor's, or expired.
     Wrong,
-    /// A solution was used before, for another request.
+    /// The solution had been used for another request.
     Replayed,
 }
 
-/// Counts what became of a puzzle.
+/// Counts an outcome of a puzzle.
 pub fn puzzle(outcome: PuzzleOutcome) {
     PUZZLES.add(outcome, 1);
 }
 
-/// An outcome of asking the second store.
+/// An outcome of a call to the second lock store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum ShadowOutcome {
-    /// Its answer was compared with the first store's.
+    /// The answers of both stores were compared.
     Compared,
-    /// It was another answer.
+    /// The answers differed.
     Differed,
-    /// It was another answer to calls that overlapped, so their order is unknown.
+    /// The answers differed, but calls overlapped, so their order is unknown.
     Unordered,
-    /// The second did not know a hold of the first.
+    /// The second store did not have a hold of the first.
     UnknownHold,
     /// The call was not sent to the second store.
     Missed,
-    /// The second did not answer.
+    /// The second store did not answer.
     Unreachable,
 }
 
-/// Counts an outcome of asking the second store.
+/// Counts an outcome of a call to the second lock store.
 pub fn shadow_call(outcome: ShadowOutcome) {
     SHADOW.add(outcome, 1);
 }
 
-/// Characters drawn as their code points.
+/// Characters that no font has, drawn as their code points.
 const WITHOUT_FONT: &str = "rowlock_ticket_characters_without_font_total";
-/// Characters that are logged, each once per process; all are counted. Names are input of strangers: the log has an end.
+/// Maximum number of characters that are logged, each once per process. Names are untrusted: they must not fill the log.
 const MAX_LOGGED: usize = 500;
 
 static LOGGED: Mutex<BTreeSet<char>> = Mutex::new(BTreeSet::new());

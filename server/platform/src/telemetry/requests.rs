@@ -33,7 +33,7 @@ fn name_of(method: &Method) -> &'static str {
 /// The label of unknown paths. Scanners try thousands of them.
 pub const OTHER: &str = "other";
 
-/// The route of a request, where all can see it who serve it further on.
+/// The route of a request: a request extension for all later layers.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteName(pub &'static str);
 
@@ -45,7 +45,7 @@ struct RouteNode {
     fixed: HashMap<String, RouteNode>,
     /// Any one segment.
     any: Option<Box<RouteNode>>,
-    /// All the rest.
+    /// The template of `{*rest}`, which matches all segments that follow.
     rest: Option<&'static str>,
     ends: Option<&'static str>,
 }

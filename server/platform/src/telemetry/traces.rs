@@ -48,7 +48,7 @@ const SERVICE: &str = "rowlock";
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 /// `json` has every line of the log written as an object.
 const LOG_FORMAT: &str = "LOG_FORMAT";
-/// Handing a batch of spans over may take this long; then it is lost.
+/// Deadline of exporting a batch of spans; after it the batch is lost.
 const EXPORT_DEADLINE: Duration = Duration::from_secs(10);
 /// Deadline of the flush when the server stops.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ static ON: OnceLock<()> = OnceLock::new();
 #[derive(Debug, Default)]
 pub struct Traces(Option<SdkTracerProvider>);
 
-/// Begins to log, and, if `traced`, to trace where the environment names a collector. Once a process.
+/// Starts logging, and tracing if `traced` and the environment names a collector. Call it once per process.
 ///
 /// # Errors
 /// When the collector's settings cannot be used.
@@ -172,7 +172,7 @@ pub fn continue_trace(span: &Span, headers: &HeaderMap) {
     }
 }
 
-/// Says of the request under way where it went and how it ended.
+/// Records method, route and status of the current request in its span.
 pub fn record_response(method: &'static str, route: &'static str, status: u16) {
     if ON.get().is_some() {
         let span = Span::current();

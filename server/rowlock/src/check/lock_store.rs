@@ -24,13 +24,13 @@ const SEATS: usize = 2;
 const TERMS: HoldLimits = HoldLimits { per_person: 10, length_ms: MINUTE_MS, life_ms: MINUTE_MS };
 
 pub(super) async fn check(config: &Config, report: &mut Report) {
-    one("redis", &config.redis_url, &config.redis_prefix, report).await;
+    check_redis("redis", &config.redis_url, &config.redis_prefix, report).await;
     if let Some(shadow) = &config.shadow_redis_url {
-        one("redis shadow", shadow, &config.redis_prefix, report).await;
+        check_redis("redis shadow", shadow, &config.redis_prefix, report).await;
     }
 }
 
-async fn one(about: &str, url: &str, prefix: &str, report: &mut Report) {
+async fn check_redis(about: &str, url: &str, prefix: &str, report: &mut Report) {
     let began = Instant::now();
     let connected = within(start::lock_store(url, prefix)).await;
     let (link, locks) = match connected {
@@ -53,11 +53,11 @@ async fn one(about: &str, url: &str, prefix: &str, report: &mut Report) {
 
 /// Judges Redis' `INFO`.
 async fn settings(link: &Link) -> Vec<CheckFinding> {
-    let said = match link.ask_any(&redis::cmd("INFO")).await {
-        Ok(said) => said,
+    let info = match link.ask_any(&redis::cmd("INFO")).await {
+        Ok(info) => info,
         Err(cause) => return vec![CheckFinding::bad(format!("INFO failed: {cause}"))],
     };
-    match redis::from_redis_value::<String>(said) {
+    match redis::from_redis_value::<String>(info) {
         Ok(info) => judge(&info),
         Err(cause) => vec![CheckFinding::bad(format!("INFO is no text: {cause}"))],
     }
@@ -108,7 +108,7 @@ fn judge(info: &str) -> Vec<CheckFinding> {
 async fn try_seats(locks: &RedisLocks) -> CheckFinding {
     let show = ids::new_id();
     let tried = try_in(locks, show).await;
-    // Whatever happened: nothing is left of it.
+    // Deleted after a failure too.
     let forgotten = locks.forget(show).await;
     match (tried, forgotten) {
         (Ok(None), Ok(())) => CheckFinding::good("a seat was granted, refused to a second, let go and granted again"),
@@ -119,24 +119,24 @@ async fn try_seats(locks: &RedisLocks) -> CheckFinding {
 
 async fn try_in(locks: &RedisLocks, show: Uuid) -> Result<Option<String>, StoreError> {
     locks.load(show, &RebuildInput { map: vec![0; SEATS], ..RebuildInput::default() }).await?;
-    let ann = match wants(locks, show, "check-one", vec![0, 1]).await? {
+    let ann = match try_lock(locks, show, "check-one", vec![0, 1]).await? {
         Some(Ok(held)) => held,
         other => return Ok(Some(format!("free seats were not granted: {other:?}"))),
     };
-    match wants(locks, show, "check-two", vec![1]).await? {
+    match try_lock(locks, show, "check-two", vec![1]).await? {
         Some(Err(Refusal::Taken(seats))) if seats.len() == 1 => {}
         other => return Ok(Some(format!("a seat that is held was not refused: {other:?}"))),
     }
     if let Err(refusal) = locks.release(show, ann.hold, "check-one").await? {
         return Ok(Some(format!("a hold could not be let go: {refusal:?}")));
     }
-    match wants(locks, show, "check-two", vec![1]).await? {
+    match try_lock(locks, show, "check-two", vec![1]).await? {
         Some(Ok(_)) => Ok(None),
         other => Ok(Some(format!("a seat that was let go was not granted: {other:?}"))),
     }
 }
 
-async fn wants(
+async fn try_lock(
     locks: &RedisLocks,
     show: Uuid,
     owner: &str,

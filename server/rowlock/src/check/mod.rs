@@ -48,9 +48,9 @@ pub async fn check(config: &Config) -> Report {
 }
 
 /// The result, or a finding that the deadline has passed.
-async fn within<T>(looked: impl Future<Output = T>) -> Result<T, CheckFinding> {
+async fn within<T>(check: impl Future<Output = T>) -> Result<T, CheckFinding> {
     let late = |_| CheckFinding::bad(format!("no answer within {} s", DEADLINE.as_secs()));
-    tokio::time::timeout(DEADLINE, looked).await.map_err(late)
+    tokio::time::timeout(DEADLINE, check).await.map_err(late)
 }
 
 /// The skew of a clock against this machine's, which was read before and after.
@@ -79,7 +79,7 @@ fn now_ms() -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Severity {
-    /// As it should be.
+    /// The check passed.
     #[strum(serialize = "ok")]
     Good,
     /// Not checked: a prerequisite is missing.
@@ -91,7 +91,7 @@ pub enum Severity {
     Bad,
 }
 
-/// One thing that was found.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckFinding {
     /// Its severity.
@@ -118,7 +118,7 @@ impl CheckFinding {
     }
 }
 
-/// Everything that was found.
+/// All findings, each with the checked system and the time it took.
 #[derive(Debug, Default)]
 pub struct Report(Vec<(String, Duration, CheckFinding)>);
 
@@ -133,7 +133,7 @@ impl Report {
         self.0.iter().all(|(_, _, finding)| finding.state != Severity::Bad)
     }
 
-    /// A line each.
+    /// The findings as text, one line each.
     #[must_use]
     pub fn table(&self) -> String {
         let wide = self.0.iter().map(|(about, ..)| about.len()).max().unwrap_or_default();
@@ -151,7 +151,7 @@ impl Report {
         table
     }
 
-    /// One object: `ok`, and `findings` with `about`, `state`, `words` and `took_ms`.
+    /// The findings as one JSON object: `ok`, and `findings` with `about`, `state`, `words` and `took_ms`.
     #[must_use]
     pub fn json(&self) -> Value {
         let findings: Vec<Value> = self

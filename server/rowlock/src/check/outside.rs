@@ -68,7 +68,7 @@ pub(super) async fn cdn(config: &Config, pg: Option<&PgPool>, report: &mut Repor
     }
     let began = Instant::now();
     let mut found = match Cdn::from_settings(&config.catalogue) {
-        Ok(cdn) if cdn.is_configured() => vec![within(takes(&cdn)).await.unwrap_or_else(|late| late)],
+        Ok(cdn) if cdn.is_configured() => vec![within(check_purge(&cdn)).await.unwrap_or_else(|late| late)],
         _ => vec![CheckFinding::skipped("its settings cannot be used")],
     };
     let left = match pg {
@@ -84,7 +84,7 @@ pub(super) async fn cdn(config: &Config, pg: Option<&PgPool>, report: &mut Repor
     report.add("cdn purge", began.elapsed(), found);
 }
 
-async fn takes(cdn: &Cdn) -> CheckFinding {
+async fn check_purge(cdn: &Cdn) -> CheckFinding {
     match cdn.purge(&[UNUSED_TAG]).await {
         Ok(()) => CheckFinding::good("takes purges, and believes our token"),
         Err(cause) => CheckFinding::warning(format!("CDN_PURGE_URL takes no purge: {cause}")),
@@ -110,7 +110,7 @@ pub(super) fn site(config: &Config, report: &mut Report) {
     report.add("site", Duration::ZERO, [found]);
 }
 
-/// Visits as people do.
+/// Checks the public address with the requests of a visitor.
 pub(super) async fn visit(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
     let Ok(base) = Url::parse(&config.site.public_url) else {
         return report.add("public address", Duration::ZERO, [CheckFinding::skipped("PUBLIC_URL is no address")]);

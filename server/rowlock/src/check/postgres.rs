@@ -16,14 +16,14 @@ const OLDEST: i32 = 140_000;
 /// An effect this old is late, seconds.
 const LATE_S: f64 = 300.0;
 /// Interval in which a standby's position is compared with the primary's.
-const ASK_EVERY: Duration = Duration::from_millis(20);
-/// A statement of that name is there already, or is not there any more.
-const OTHERS_STATEMENTS: [&str; 2] = ["42P05", "26000"];
-/// No table of that name.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// SQLSTATE codes of a prepared statement that exists already or does not exist.
+const STATEMENT_CONFLICTS: [&str; 2] = ["42P05", "26000"];
+/// SQLSTATE of a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
 
 #[derive(platform::FromRow)]
-struct Itself {
+struct ServerFacts {
     number: i32,
     name: String,
     synchronous_commit: String,
@@ -33,7 +33,7 @@ struct Itself {
     now_ms: i64,
 }
 
-const ITSELF: &str = "
+const SERVER_FACTS: &str = "
     SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name,
            current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync,
            pg_is_in_recovery() AS read_only, current_setting('max_connections')::int AS max_connections,
@@ -50,10 +50,10 @@ pub(super) async fn check(config: &Config) -> (Option<PgPool>, Vec<CheckFinding>
         Err(cause) => return (None, vec![CheckFinding::bad(format!("{cause:#}"))]),
     };
     let before = now_ms();
-    let itself = sqlx::query_as::<_, Itself>(ITSELF).fetch_one(&pg).await;
+    let server = sqlx::query_as::<_, ServerFacts>(SERVER_FACTS).fetch_one(&pg).await;
     let after = now_ms();
-    let mut found = match itself {
-        Ok(itself) => about(&itself, config, before, after),
+    let mut found = match server {
+        Ok(server) => check_server(&server, config, before, after),
         Err(cause) => return (None, vec![CheckFinding::bad(format!("answers nothing useful: {cause}"))]),
     };
     found.extend(prepared(&pg).await);
@@ -66,44 +66,44 @@ pub(super) async fn check(config: &Config) -> (Option<PgPool>, Vec<CheckFinding>
     (Some(pg), found)
 }
 
-fn about(itself: &Itself, config: &Config, before: i64, after: i64) -> Vec<CheckFinding> {
-    let mut found = vec![if itself.number < OLDEST {
-        CheckFinding::bad(format!("PostgreSQL {} is too old: 14 or newer", itself.name))
+fn check_server(server: &ServerFacts, config: &Config, before: i64, after: i64) -> Vec<CheckFinding> {
+    let mut found = vec![if server.number < OLDEST {
+        CheckFinding::bad(format!("PostgreSQL {} is too old: 14 or newer", server.name))
     } else {
-        CheckFinding::good(format!("PostgreSQL {} answers", itself.name))
+        CheckFinding::good(format!("PostgreSQL {} answers", server.name))
     }];
-    if itself.read_only {
+    if server.read_only {
         found.push(CheckFinding::bad("is a replica that takes no writes: DATABASE_URL must lead to the primary"));
     }
-    if itself.synchronous_commit == "off" {
+    if server.synchronous_commit == "off" {
         found.push(CheckFinding::bad("synchronous_commit is off: a sale that was answered can be lost"));
     }
-    if itself.fsync == "off" {
+    if server.fsync == "off" {
         found.push(CheckFinding::warning("fsync is off: a power cut can take sales with it; for tests only"));
     }
-    // Of several replicas each wants as many.
-    if i64::from(config.database_connections) * 2 > i64::from(itself.max_connections) {
+    // Each replica opens as many connections, and there may be two.
+    if i64::from(config.database_connections) * 2 > i64::from(server.max_connections) {
         found.push(CheckFinding::warning(format!(
             "max_connections is {}, and each replica wants {} (DATABASE_CONNECTIONS): two do not fit without PgBouncer",
-            itself.max_connections, config.database_connections
+            server.max_connections, config.database_connections
         )));
     }
-    found.push(clock_of("its", itself.now_ms, before, after));
+    found.push(clock_of("its", server.now_ms, before, after));
     found
 }
 
 /// Checks that a pooler separates prepared statements: two of our connections use the same names.
 async fn prepared(pg: &PgPool) -> Option<CheckFinding> {
-    let asked = async {
+    let attempt = async {
         let (mut one, mut two) = (pg.acquire().await?, pg.acquire().await?);
         for connection in [&mut *one, &mut *two] {
             sqlx::query_scalar::<_, i32>("SELECT $1 + 1").bind(1_i32).fetch_one(connection).await?;
         }
         Ok::<_, sqlx::Error>(())
     };
-    match asked.await {
+    match attempt.await {
         Ok(()) => None,
-        Err(sqlx::Error::Database(cause)) if cause.code().is_some_and(|code| OTHERS_STATEMENTS.contains(&&*code)) => {
+        Err(sqlx::Error::Database(cause)) if cause.code().is_some_and(|code| STATEMENT_CONFLICTS.contains(&&*code)) => {
             Some(CheckFinding::bad(
                 "mixes prepared statements up: PgBouncer in transaction mode must be 1.21 or newer, with \
                  max_prepared_statements",
@@ -167,19 +167,19 @@ async fn outbox(pg: &PgPool) -> Vec<CheckFinding> {
     found
 }
 
-/// Every failure is a warning: the primary is read in its place, and every seat can be sold.
+/// Checks the standby. Every failure is a warning: the primary is read instead, and every seat can be sold.
 pub(super) async fn standby(config: &Config, primary: Option<&PgPool>, report: &mut Report) {
     let Some(url) = &config.catalogue_database_url else { return };
     let began = Instant::now();
     let found = match database::connect_later(url, 1, DEADLINE / 3) {
-        Ok(standby) => within(follows(&standby, primary)).await.unwrap_or_else(|late| vec![late]),
+        Ok(standby) => within(check_standby(&standby, primary)).await.unwrap_or_else(|late| vec![late]),
         Err(cause) => vec![CheckFinding::bad(format!("CATALOGUE_DATABASE_URL: {cause}"))],
     };
     let found = found.into_iter().map(|found| CheckFinding { state: found.state.min(Severity::Warning), ..found });
     report.add("postgres standby", began.elapsed(), found);
 }
 
-async fn follows(standby: &PgPool, primary: Option<&PgPool>) -> Vec<CheckFinding> {
+async fn check_standby(standby: &PgPool, primary: Option<&PgPool>) -> Vec<CheckFinding> {
     let there = match standby_position(standby).await {
         Ok(there) => there,
         Err(cause) => return vec![CheckFinding::bad(format!("does not answer at CATALOGUE_DATABASE_URL: {cause}"))],
@@ -187,22 +187,22 @@ async fn follows(standby: &PgPool, primary: Option<&PgPool>) -> Vec<CheckFinding
     if !there.follows {
         return vec![CheckFinding::bad("is no standby, it takes its own writes: nothing is read from it")];
     }
-    let asked = match primary {
+    let outcome = match primary {
         Some(primary) => primary_position(primary).await,
         None => Err(sqlx::Error::PoolClosed),
     };
-    let near = match asked {
+    let near = match outcome {
         Ok(here) if here.identity != there.identity => {
             return vec![CheckFinding::bad("is of another database than DATABASE_URL: nothing is read from it")];
         }
-        Ok(here) => comes_to(standby, &here).await,
+        Ok(here) => wait_for_position(standby, &here).await,
         Err(_) => CheckFinding::skipped("how far it is behind is not known: the primary does not say where it is"),
     };
     vec![near, schema(standby, &MIGRATOR).await]
 }
 
-/// Waits until it has come to where the primary was.
-async fn comes_to(standby: &PgPool, primary: &PrimaryPosition) -> CheckFinding {
+/// Waits until the standby has reached this position of the primary, and reports how long that took.
+async fn wait_for_position(standby: &PgPool, primary: &PrimaryPosition) -> CheckFinding {
     let began = Instant::now();
     loop {
         let behind = match standby_position(standby).await {
@@ -219,6 +219,6 @@ async fn comes_to(standby: &PgPool, primary: &PrimaryPosition) -> CheckFinding {
                 LAG_LIMIT.as_secs()
             ));
         }
-        tokio::time::sleep(ASK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

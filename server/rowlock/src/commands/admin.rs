@@ -77,15 +77,15 @@ fn password() -> anyhow::Result<Password> {
         return Ok(Password::new(password));
     }
     anyhow::ensure!(std::io::stdin().is_terminal(), "set ROWLOCK_PASSWORD, or run this at a terminal to be asked");
-    let (first, again) = (asked("Password: ")?, asked("Once more: ")?);
+    let (first, again) = (prompt_hidden("Password: ")?, prompt_hidden("Once more: ")?);
     anyhow::ensure!(first == again, "these are two different passwords; nothing was done");
     Ok(Password::new(first))
 }
 
-/// A line from the terminal that does not show it.
-fn asked(what: &str) -> anyhow::Result<String> {
+/// Prompts for a line on the terminal, which does not show the input.
+fn prompt_hidden(prompt: &str) -> anyhow::Result<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-    eprint!("{what}");
+    eprint!("{prompt}");
     let terminal = std::io::stdin();
     let usual = tcgetattr(&terminal)?;
     let mut silent = usual.clone();

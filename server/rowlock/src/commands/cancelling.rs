@@ -12,9 +12,9 @@ use uuid::Uuid;
 use super::{Database, in_words};
 
 /// Maximum number of retries for bookings that are locked by others; replicas retry without limit.
-const MAX_BUSY_LOOKS: u32 = 50;
+const MAX_LOCKED_RETRIES: u32 = 50;
 /// Pause between the retries.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 pub async fn booking(reference: &str, seats: &[String], reason: &str, database: &Database) -> anyhow::Result<()> {
     let pg = database.connect(1).await?;
@@ -28,21 +28,21 @@ pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Resu
     if !bookings::call_off(&pg, show, reason, clock::now()).await.map_err(in_words)? {
         eprintln!("it was cancelled before; going on with what is left");
     }
-    let (mut undone, mut busy) = (0, 0);
-    while busy < MAX_BUSY_LOOKS {
+    let (mut undone, mut retries) = (0, 0);
+    while retries < MAX_LOCKED_RETRIES {
         match bookings::undo_batch(&pg, show, clock::now()).await.map_err(in_words)? {
             bookings::CallOffProgress::Cancelled(count) => {
-                (undone, busy) = (undone + count, 0);
+                (undone, retries) = (undone + count, 0);
                 eprintln!("{undone} bookings undone");
             }
             bookings::CallOffProgress::Busy => {
-                busy += 1;
-                tokio::time::sleep(LOOK_AGAIN).await;
+                retries += 1;
+                tokio::time::sleep(RETRY_PAUSE).await;
             }
             bookings::CallOffProgress::NoneLeft => break,
         }
     }
-    if busy == MAX_BUSY_LOOKS {
+    if retries == MAX_LOCKED_RETRIES {
         eprintln!("the servers go on with what is left");
     }
     println!("cancelled; {undone} bookings undone here, refunds and mails are queued");

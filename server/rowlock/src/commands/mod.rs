@@ -25,7 +25,7 @@ impl Database {
     }
 }
 
-/// A refusal, for the one at the keyboard.
+/// Converts a problem to an error with its detail, for the terminal.
 fn in_words(problem: Problem) -> anyhow::Error {
     anyhow::anyhow!("{}", problem.detail())
 }

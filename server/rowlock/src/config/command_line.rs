@@ -22,7 +22,7 @@ const COMMANDS: [&str; 2] = ["serve", "check"];
 /// Maximum size of the file.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Why a command line is not followed.
+/// The reason why a command line is refused.
 #[derive(Debug)]
 pub enum CommandLineError {
     /// Invalid arguments, or a request for help.
@@ -31,7 +31,7 @@ pub enum CommandLineError {
     Settings(Vec<SettingError>),
 }
 
-/// Reads a command line, with what the environment and a file say.
+/// Parses a command line together with the settings of the environment and of a file.
 ///
 /// # Errors
 /// [`CommandLineError`].
@@ -40,7 +40,7 @@ pub fn parse_command_line<C: CommandFactory + FromArgMatches>(words: &[OsString]
         Some(path) => File::read(&path, &settings()).map_err(CommandLineError::Settings)?,
         None => File::default(),
     };
-    let mut command = C::command().mut_subcommands(|sub| sub.mut_args(|arg| file.under(arg)));
+    let mut command = C::command().mut_subcommands(|sub| sub.mut_args(|arg| file.with_default(arg)));
     match command.try_get_matches_from_mut(words).and_then(|matches| C::from_arg_matches(&matches)) {
         Ok(given) => Ok(given),
         Err(cause) => {
@@ -49,7 +49,7 @@ pub fn parse_command_line<C: CommandFactory + FromArgMatches>(words: &[OsString]
                 ErrorKind::ValueValidation | ErrorKind::InvalidValue | ErrorKind::MissingRequiredArgument
             );
             let sub = words.iter().position(|word| COMMANDS.iter().any(|name| word == name));
-            let wrong = sub.filter(|_| about_values).map(|at| all_wrong(&file, &words[at + 1..])).unwrap_or_default();
+            let wrong = sub.filter(|_| about_values).map(|at| all_errors(&file, &words[at + 1..])).unwrap_or_default();
             if wrong.is_empty() {
                 Err(CommandLineError::Arguments(cause))
             } else {
@@ -75,9 +75,9 @@ fn named_file(words: &[OsString]) -> Option<PathBuf> {
     flag.or_else(|| std::env::var_os(FILE_VARIABLE)).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// All errors: each setting is parsed by itself; then the valid ones are checked together.
-fn all_wrong(file: &File, words: &[OsString]) -> Vec<SettingError> {
-    let all = settings().mut_args(|arg| file.under(arg));
+/// Returns all errors: parses each setting by itself, then checks the valid ones together.
+fn all_errors(file: &File, words: &[OsString]) -> Vec<SettingError> {
+    let all = settings().mut_args(|arg| file.with_default(arg));
     let (mut wrong, mut unreadable, mut usable) = (Vec::new(), BTreeSet::new(), Vec::new());
     for arg in all.get_arguments() {
         let Some(setting) = arg.get_env().map(OsStr::to_string_lossy) else { continue };
@@ -90,7 +90,7 @@ fn all_wrong(file: &File, words: &[OsString]) -> Vec<SettingError> {
             }
         }
     }
-    let rest = all.mut_args(|arg| if unreadable.contains(arg.get_id()) { silenced(arg) } else { arg });
+    let rest = all.mut_args(|arg| if unreadable.contains(arg.get_id()) { without_value(arg) } else { arg });
     let rest = rest.try_get_matches_from(usable).and_then(|matches| Config::from_arg_matches(&matches));
     if let Ok(config) = rest {
         let named: BTreeSet<String> = wrong.iter().map(|wrong: &SettingError| wrong.setting.clone()).collect();
@@ -116,7 +116,7 @@ fn words_of(arg: &Arg, words: &[OsString]) -> Vec<OsString> {
 }
 
 /// A setting without its invalid value, which is reported already.
-fn silenced(arg: Arg) -> Arg {
+fn without_value(arg: Arg) -> Arg {
     let was_required = arg.is_required_set();
     let arg = arg.env(None::<&'static str>).required(false);
     if was_required { arg.default_value("") } else { arg }
@@ -127,10 +127,10 @@ fn in_words(cause: &clap::Error) -> String {
     if cause.kind() == ErrorKind::MissingRequiredArgument {
         return "is not set".to_owned();
     }
-    let said = cause.to_string();
-    let said = said.split("\n\n").next().unwrap_or_default();
-    let said = said.strip_prefix("error: ").unwrap_or(said);
-    said.split_whitespace().collect::<Vec<_>>().join(" ")
+    let message = cause.to_string();
+    let message = message.split("\n\n").next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The settings in a file: values by setting.
@@ -141,7 +141,7 @@ impl File {
     /// Reads a file of these settings.
     ///
     /// # Errors
-    /// All that is wrong with it: what is no setting, what is no text, number, yes or no.
+    /// All errors of the file: unknown settings, and values of an unsupported type.
     fn read(path: &Path, settings: &Command) -> Result<Self, Vec<SettingError>> {
         let whole = |why: String| vec![SettingError::new(&path.display().to_string(), why)];
         let size = std::fs::metadata(path).map_err(|cause| whole(cause.to_string()))?.len();
@@ -163,14 +163,14 @@ impl File {
             let line = before.matches('\n').count() + 1;
             vec![SettingError::new(&format!("line {line}"), format!("is no TOML: {}", cause.message()))]
         })?;
-        let (mut said, mut wrong) = (BTreeMap::new(), Vec::new());
+        let (mut values_of, mut wrong) = (BTreeMap::new(), Vec::new());
         for (name, value) in table.get_ref().iter() {
             let (name, value) = (name.get_ref().to_string(), value.get_ref());
             if !settings.get_arguments().any(|arg| arg.get_id().as_str() == name) {
                 wrong.push(SettingError::new(&name, "is no setting".to_owned()));
             } else if let Some(values) = values(value) {
-                // As many as there are settings, once a process: defaults are kept for as long as it runs.
-                said.insert(name, values.into_iter().map(|value| &*value.leak()).collect());
+                // Leaks one value per setting, once per process: clap needs defaults that live as long as it.
+                values_of.insert(name, values.into_iter().map(|value| &*value.leak()).collect());
             } else {
                 wrong.push(SettingError::new(
                     &name,
@@ -178,11 +178,11 @@ impl File {
                 ));
             }
         }
-        if wrong.is_empty() { Ok(Self(said)) } else { Err(wrong) }
+        if wrong.is_empty() { Ok(Self(values_of)) } else { Err(wrong) }
     }
 
     /// The argument, with the value in the file as its default.
-    fn under(&self, arg: Arg) -> Arg {
+    fn with_default(&self, arg: Arg) -> Arg {
         let Some(values) = self.0.get(arg.get_id().as_str()) else { return arg };
         arg.required(false).default_values(values.iter().copied())
     }

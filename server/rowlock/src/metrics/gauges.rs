@@ -85,19 +85,19 @@ const BACKLOG: &str = "
            (SELECT count(*) FROM cdn_purges WHERE parked_why IS NOT NULL) AS cdn_parked
     FROM outbox";
 
-/// Brings the gauges up to date.
+/// Updates all gauges.
 pub(super) async fn refresh(state: &AppState) {
     let (hubs, sockets) = state.hubs.counts();
     gauge!(LIVE_HUBS).set(hubs as f64);
     gauge!(LIVE_SOCKETS).set(sockets as f64);
     http::idempotency::metrics::refresh(&state.idempotency.counters);
-    // Before this scrape takes one itself.
+    // Counted before this scrape takes a connection itself.
     let (all, idle) = (f64::from(state.pg.size()), state.pg.num_idle() as f64);
     gauge!(DATABASE_CONNECTIONS, "state" => "idle").set(idle);
     gauge!(DATABASE_CONNECTIONS, "state" => "busy").set((all - idle).max(0.0));
     gauge!(DATABASE_LIMIT).set(f64::from(state.config.database_connections));
     let limit = state.config.selling.commit_queue;
-    gauge!(COMMITS_WAITING).set(limit.saturating_sub(state.commits.free_places()) as f64);
+    gauge!(COMMITS_WAITING).set(limit.saturating_sub(state.commits.free_slots()) as f64);
     gauge!(COMMITS_LIMIT).set(limit as f64);
     let asked = sqlx::query_as::<_, Backlog>(BACKLOG).bind(&state.config.payments.payment_gateways);
     let backlog = timeout(DATABASE_DEADLINE, asked.fetch_one(&state.pg)).await;

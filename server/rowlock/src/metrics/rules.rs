@@ -19,9 +19,9 @@ const DASHBOARD: &str = include_str!("../../../../deploy/grafana/rowlock.json");
 const OPERATING: &str = include_str!("../../../../docs/operating.md");
 const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
 /// Labels that the scraper adds to every series.
-const SCRAPER_S: [&str; 2] = ["instance", "job"];
-/// Series that the scraper makes, not the replica.
-const OTHERS: [&str; 1] = ["up"];
+const SCRAPER_LABELS: [&str; 2] = ["instance", "job"];
+/// Series that the scraper adds, not the replica.
+const SCRAPER_SERIES: [&str; 1] = ["up"];
 
 /// Every metric there is, as a scrape has them.
 fn exposition() -> String {
@@ -69,7 +69,7 @@ fn unknown(query: &str, known: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
         match known.get(name) {
             None => wrong.push(format!("there is no {name}")),
             Some(there) => {
-                let missing = labels.iter().filter(|label| !there.contains(*label) && !SCRAPER_S.contains(label));
+                let missing = labels.iter().filter(|label| !there.contains(*label) && !SCRAPER_LABELS.contains(label));
                 wrong.extend(missing.map(|label| format!("{name} has no {label}")));
             }
         }
@@ -105,7 +105,10 @@ fn alerts_and_panels_query_existing_series() {
     let queries = queries();
     assert!(queries.len() > 15, "the dashboard is read");
     for (title, query) in queries {
-        assert!(query.contains("rowlock_") || OTHERS.iter().any(|other| query.contains(other)), "{title}: {query}");
+        assert!(
+            query.contains("rowlock_") || SCRAPER_SERIES.iter().any(|other| query.contains(other)),
+            "{title}: {query}"
+        );
         assert_eq!(unknown(&query, &known), Vec::<String>::new(), "in {title}");
     }
 }

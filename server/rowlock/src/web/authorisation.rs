@@ -8,7 +8,7 @@ use domain::roles::Role;
 
 use super::budget::{BROWSING, CHOOSING, NEVER, OPENING, REPORT, RouteTerms};
 
-/// Whom an address is for.
+/// The callers that may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// All callers, the same answer for all.
@@ -31,7 +31,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whom it is for, in words; `None` for a route that all callers may use.
+    /// The callers in words; `None` for a route that all callers may use.
     #[must_use]
     pub fn audience(self) -> Option<String> {
         let words = match self {
@@ -56,19 +56,19 @@ fn names(roles: &[Role]) -> Vec<&'static str> {
     roles.iter().map(name).collect()
 }
 
-/// A route: method and path as in the OpenAPI document, its callers, and under which terms it is shed. Paying and all later
-/// steps, accounts, the door and the box office are never shed.
+/// A route: method and path as in the OpenAPI document, its callers, and the terms under which it is shed. Paying and all
+/// later steps, accounts, the door and the box office are never shed.
 pub type RouteAccess = (&'static str, &'static str, Access, Option<RouteTerms>);
 
 use Access::{Account, Chain, Owner, Public, Signed, Staff, StaffOrKey, Visitor};
 
 const COUNTER: Access = Staff(&[Role::BoxOffice]);
 const MANAGERS: Access = Staff(&[Role::Manager]);
-/// Those who plan.
+/// Organisers and managers, who plan shows.
 const ORGANISERS: Access = Staff(backoffice::organiser::ROLES);
 const REPORTS: Access = StaffOrKey(&[Role::Manager, Role::Organiser]);
 
-/// All of them.
+/// All routes of the API.
 pub const TABLE: &[RouteAccess] = &[
     ("GET", "/api/v1/cities", Public, BROWSING),
     ("GET", "/api/v1/cities/{id}/theatres", Public, BROWSING),

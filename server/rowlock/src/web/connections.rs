@@ -30,7 +30,7 @@ use http::write_coalescing::CoalescedWrites;
 
 /// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
 /// opens another for its next request.
-const HEADERS_WITHIN: Duration = Duration::from_secs(30);
+const HEADERS_DEADLINE: Duration = Duration::from_secs(30);
 /// Connections at one time; one more waits in the system's queue. Live maps are counted where they are (`live::sockets`).
 const MAX_CONNECTIONS: usize = 20_000;
 /// Connections of an address for each live map it may have open: a browser has up to six more beside it.
@@ -43,7 +43,7 @@ const ADDRESSES_PER_NETWORK: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// Deadline for the headers of a request.
-    headers_within: Duration,
+    headers_deadline: Duration,
     /// Connections at one time.
     all: usize,
     /// Maximum per address; none behind a proxy of ours, whose address all connections have.
@@ -56,12 +56,12 @@ impl ConnectionLimits {
     pub fn of(config: &Config) -> Self {
         let is_direct = config.site.trusted_proxies == 0 && config.sockets_per_address > 0;
         let per_address = is_direct.then_some(config.sockets_per_address * CONNECTIONS_PER_SOCKET);
-        Self { headers_within: HEADERS_WITHIN, all: MAX_CONNECTIONS, per_address }
+        Self { headers_deadline: HEADERS_DEADLINE, all: MAX_CONNECTIONS, per_address }
     }
 }
 
 /// Pause after a failure to accept for lack of resources.
-const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Serves `service` until `stop`; then ends when every connection has.
 pub async fn serve<S>(listener: TcpListener, service: S, limits: ConnectionLimits, stop: CancellationToken)
 where
@@ -86,14 +86,14 @@ where
                 };
                 let (service, stop) = (service.clone(), stop.clone());
                 connections.spawn(async move {
-                    one(stream, peer, service, limits.headers_within, stop).await;
+                    serve_connection(stream, peer, service, limits.headers_deadline, stop).await;
                     drop((slots, place));
                 });
             }
             Err(cause) if is_of_one_connection(&cause) => tracing::debug!(%cause, "accept one connection failed"),
             Err(cause) => {
                 tracing::error!(%cause, "accept connections failed; pausing");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
+                tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
             }
         }
     }
@@ -103,7 +103,7 @@ where
     connections.wait().await;
 }
 
-struct TooMany;
+struct TooManyConnections;
 
 /// Slots of the address a connection comes from and of the network around it; none where addresses are not limited.
 fn slots_of(
@@ -111,13 +111,13 @@ fn slots_of(
     of_networks: &Concurrency,
     peer: SocketAddr,
     limits: ConnectionLimits,
-) -> Result<Option<[ConcurrencySlot; 2]>, TooMany> {
+) -> Result<Option<[ConcurrencySlot; 2]>, TooManyConnections> {
     let Some(most) = limits.per_address else { return Ok(None) };
     let address = ClientAddress::counted(peer.ip());
     // Other networks keep half of all connections, unless the operator allows one address more.
     let most_of_network = (most * ADDRESSES_PER_NETWORK).min(limits.all / 2).max(most);
-    let of_network = of_networks.take(&address.network(), most_of_network).ok_or(TooMany)?;
-    let of_address = of_addresses.take(&address.0, most).ok_or(TooMany)?;
+    let of_network = of_networks.take(&address.network(), most_of_network).ok_or(TooManyConnections)?;
+    let of_address = of_addresses.take(&address.0, most).ok_or(TooManyConnections)?;
     Ok(Some([of_network, of_address]))
 }
 
@@ -127,8 +127,13 @@ fn is_of_one_connection(cause: &io::Error) -> bool {
     matches!(cause.kind(), Kind::ConnectionRefused | Kind::ConnectionAborted | Kind::ConnectionReset)
 }
 
-async fn one<S>(stream: TcpStream, peer: SocketAddr, service: S, headers_within: Duration, stop: CancellationToken)
-where
+async fn serve_connection<S>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    service: S,
+    headers_deadline: Duration,
+    stop: CancellationToken,
+) where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
     // Small frames and small answers leave at once, instead of waiting for the last to be acknowledged.
@@ -143,7 +148,7 @@ where
     let service = TowerToHyperService::new(service);
     // HTTP/1.1 alone: a server that offers HTTP/2 as well waits for its preface without a deadline.
     let mut builder = Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(headers_within);
+    builder.timer(TokioTimer::new()).header_read_timeout(headers_deadline);
     let connection = builder.serve_connection(CoalescedWrites::new(TokioIo::new(stream)), service);
     let mut connection = pin!(connection.with_upgrades());
     let served = tokio::select! {
@@ -174,7 +179,7 @@ mod tests {
     }
 
     const GENEROUS: ConnectionLimits =
-        ConnectionLimits { headers_within: Duration::from_secs(60), all: 100, per_address: None };
+        ConnectionLimits { headers_deadline: Duration::from_secs(60), all: 100, per_address: None };
 
     async fn connect(address: SocketAddr) -> TcpStream {
         TcpStream::connect(address).await.expect("the system accepts it")
@@ -192,7 +197,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_without_headers_or_requests_is_closed() {
-        let (address, stop) = served(ConnectionLimits { headers_within: Duration::from_millis(50), ..GENEROUS }).await;
+        let (address, stop) =
+            served(ConnectionLimits { headers_deadline: Duration::from_millis(50), ..GENEROUS }).await;
         for slow in [&b""[..], b"G", b"PRI * HTTP/2.0", b"GET / HTTP/1.1\r\nhost: he"] {
             let answer = answer_to(&mut connect(address).await, slow).await;
             assert!(!answer.contains("200"), "{answer}");

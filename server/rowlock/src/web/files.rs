@@ -25,18 +25,18 @@ use http::caching::{FOREVER, PRIVATE, REVALIDATED};
 pub(super) const PLAIN_ROUTES: [&str; 3] = ["/pkg/{*file}", "/fonts/{*file}", "/style/{*file}"];
 /// Addresses of files by version.
 pub(super) const ROUTE: &str = "/site/{version}/{*file}";
-/// Prefix of versioned files.
-const FRONT: &str = "/site/";
+/// Prefix of the addresses of versioned files.
+const VERSION_PREFIX: &str = "/site/";
 /// Folder of the versions, below the site's root.
 const VERSIONS: &str = "versions";
 /// File in it with the name of the current version; `xtask/src/versions.rs` writes it.
 const CURRENT: &str = "current";
 /// Hexadecimal digits of a version's name.
 const DIGITS: usize = 16;
-/// Folders of a version. Nothing else is given out.
+/// Folders of a version. Files in other folders are not served.
 const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
-/// Longest path of a file, bytes. File systems refuse names of more than 255, and that is not for us to log as an error.
-const LONGEST: usize = 128;
+/// Maximum length of a file's path, bytes. File systems refuse names of more than 255, which would be logged as an error.
+const MAX_PATH_BYTES: usize = 128;
 /// The script of a module that runs as a worker.
 const PAINTER: &str = "overview-worker";
 
@@ -55,10 +55,10 @@ pub fn version(root: &Path) -> Option<String> {
     None
 }
 
-/// From now on pages ask for files of the version that there is now.
-pub fn announce(root: &Path) {
+/// Makes pages use the addresses of the current version, if there is one.
+pub fn set_site_version(root: &Path) {
     if let Some(version) = version(root) {
-        app::site::is_of(&version);
+        app::site::set_version(&version);
     }
 }
 
@@ -68,38 +68,43 @@ fn folder(folder: &Path) -> ServeDir {
 }
 
 /// A file of a version.
-pub(super) async fn of_version(
+pub(super) async fn versioned_file(
     State(state): State<AppState>,
     method: Method,
     uri: Uri,
     mut headers: HeaderMap,
 ) -> Response {
-    let asked = uri.path().strip_prefix(FRONT).and_then(|rest| rest.split_once('/'));
-    let Some((version, file)) = asked.filter(|(version, file)| is_version(version) && is_file(file)) else {
-        return said(StatusCode::NOT_FOUND.into_response(), PRIVATE);
+    let parts = uri.path().strip_prefix(VERSION_PREFIX).and_then(|rest| rest.split_once('/'));
+    let Some((version, file)) = parts.filter(|(version, file)| is_version(version) && is_file(file)) else {
+        return with_cache_headers(StatusCode::NOT_FOUND.into_response(), PRIVATE);
     };
     let root = &state.config.site_root;
     let exact = read(&root.join(VERSIONS).join(version), file, &method, &headers).await;
     if exact.status() != StatusCode::NOT_FOUND {
-        let control = if is_given(&exact) { FOREVER } else { PRIVATE };
-        return said(exact, control);
+        let control = if has_file(&exact) { FOREVER } else { PRIVATE };
+        return with_cache_headers(exact, control);
     }
     if belongs_to_a_module(file) {
-        return said(exact, PRIVATE);
+        return with_cache_headers(exact, PRIVATE);
     }
     // Ranges of two versions of a file must not be combined.
     headers.remove(RANGE);
-    said(read(root, file, &method, &headers).await, PRIVATE)
+    with_cache_headers(read(root, file, &method, &headers).await, PRIVATE)
 }
 
 /// A file by its plain name.
-pub(super) async fn plain(State(state): State<AppState>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+pub(super) async fn plain_file(
+    State(state): State<AppState>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     let Some(file) = uri.path().strip_prefix('/').filter(|file| is_file(file)) else {
-        return said(StatusCode::NOT_FOUND.into_response(), PRIVATE);
+        return with_cache_headers(StatusCode::NOT_FOUND.into_response(), PRIVATE);
     };
     let answer = read(&state.config.site_root, file, &method, &headers).await;
-    let control = if is_given(&answer) { REVALIDATED } else { PRIVATE };
-    said(answer, control)
+    let control = if has_file(&answer) { REVALIDATED } else { PRIVATE };
+    with_cache_headers(answer, control)
 }
 
 /// The file of this name in a folder.
@@ -118,12 +123,13 @@ async fn read(from: &Path, file: &str, method: &Method, headers: &HeaderMap) -> 
     }
 }
 
-/// True if the client has the file now, or had it already.
-fn is_given(answer: &Response) -> bool {
+/// Returns true for an answer with the file, and for 304 Not Modified.
+fn has_file(answer: &Response) -> bool {
     answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED
 }
 
-fn said(mut answer: Response, control: &'static str) -> Response {
+/// Adds `Vary` and this `Cache-Control` to an answer.
+fn with_cache_headers(mut answer: Response, control: &'static str) -> Response {
     let headers = answer.headers_mut();
     headers.insert(VARY, HeaderValue::from_static(VARIES_BY));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(control));
@@ -139,7 +145,7 @@ fn is_version(name: &str) -> bool {
 fn is_file(path: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_name = |name: &str| !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_sign);
-    path.len() <= LONGEST
+    path.len() <= MAX_PATH_BYTES
         && path.split_once('/').is_some_and(|(folder, rest)| FOLDERS.contains(&folder) && rest.split('/').all(is_name))
 }
 

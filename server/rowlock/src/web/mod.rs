@@ -1,4 +1,4 @@
-//! The outside of the server: the router with its middleware, who may call what, files and pages.
+//! The HTTP interface of the server: the router with its middleware, the authorisation table, files and pages.
 //!
 //! Endpoints of the API are in the crate of their capability.
 

@@ -42,7 +42,7 @@ const MAX_BODY_BYTES: usize = 16 * 1024;
 /// Longest any request may take, the gateway's deadline included.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 /// Deadline for the lock store's answer in a readiness check. A proxy checks every half a second.
-const LOCK_STORE_LOOK: Duration = Duration::from_millis(100);
+const LOCK_STORE_DEADLINE: Duration = Duration::from_millis(100);
 /// Prefix of the addresses of the API.
 const API_PREFIX: &str = "/api/v1";
 
@@ -107,7 +107,7 @@ pub fn build(
     let http = HttpState::from_ref(&state);
     let budget = BudgetLayer::new(state.config.database_connections);
     let routes = ServiceBuilder::new()
-        .map_response(lightened)
+        .map_response(without_compressor)
         // Never on the socket or a stream, and not where it saves no packet.
         .layer(CompressionLayer::new().compress_when(
             SizeAbove::new(MIN_COMPRESSED_BYTES).and(NotForContentType::IMAGES).and(NotForContentType::SSE),
@@ -167,13 +167,13 @@ fn routes(state: AppState) -> Router {
 
     let plain = files::PLAIN_ROUTES.into_iter();
     plain
-        .fold(Router::new(), |router, route| router.route(route, get(files::plain)))
+        .fold(Router::new(), |router, route| router.route(route, get(files::plain_file)))
         .route(
             "/api/openapi.json",
             get(async move || ([(header::CONTENT_TYPE, "application/json")], Bytes::clone(&document))),
         )
         .merge(pages::routes())
-        .route(files::ROUTE, get(files::of_version))
+        .route(files::ROUTE, get(files::versioned_file))
         .route_service("/favicon.svg", file("favicon.svg"))
         // At the root: a worker cares for pages below its own folder only.
         .route_service("/ticket-worker.js", file("pkg/ticket-worker.js"))
@@ -273,7 +273,7 @@ async fn ready(State(state): State<AppState>) -> Response {
     // that is back.
     let asked = state.clone();
     let ping = state.tasks.spawn(async move { asked.locks.ping().await.is_ok() });
-    let lock_store = tokio::time::timeout(LOCK_STORE_LOOK, ping);
+    let lock_store = tokio::time::timeout(LOCK_STORE_DEADLINE, ping);
     let (schema, lock_store) = tokio::join!(migrations::is_schema_up_to_date(&state.pg), lock_store);
     let (database, schema) = (schema.is_ok(), schema.unwrap_or(false));
     let lock_store = matches!(lock_store, Ok(Ok(true)));
@@ -295,11 +295,11 @@ async fn watched_shows(State(state): State<AppState>) -> Response {
     }
 }
 
-/// A body that might be compressed has room for all a compressor needs, kilobytes that every layer above would copy and
-/// a box for a short answer would hold. What was not compressed goes on as it came.
-fn lightened(response: axum::http::Response<CompressionBody<Body>>) -> Response {
-    let as_it_came = !response.headers().contains_key(header::CONTENT_ENCODING);
-    response.map(|body| if as_it_came { body.into_inner() } else { Body::new(body) })
+/// Removes the compressor from an uncompressed body and boxes a compressed one: a compressor takes kilobytes, which every
+/// outer layer would copy.
+fn without_compressor(response: axum::http::Response<CompressionBody<Body>>) -> Response {
+    let is_uncompressed = !response.headers().contains_key(header::CONTENT_ENCODING);
+    response.map(|body| if is_uncompressed { body.into_inner() } else { Body::new(body) })
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Response {

@@ -442,3 +442,15 @@ async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "the full price is refunded: {seen}");
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buyer_who_cancels_just_after_the_show_is_called_off_pays_no_fee() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let booking = ann.buy_seats(&[46, 47], "tok_paid").await;
+    // Another replica has committed it, and this one still has the show in its cache.
+    world.execute("UPDATE shows SET called_off = true").await;
+    for seats in [None, Some(&[46][..])] {
+        expect_problem(ann.cancel(&booking, seats).await, StatusCode::CONFLICT, "sales_closed");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM refunds WHERE fee_minor > 0").await, 0);
+}

@@ -2,9 +2,10 @@
 
 use crate::mailed_links::assert_mails_link_without_cookie;
 use crate::prelude::*;
+use seats::seat_locks::{HoldLimits, LockAttempt, RequestIdentity, SeatLocks, Selection};
 
 /// A booking whose payment page is open, checked out with this choice for late payments.
-async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -> Value {
+pub async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -> Value {
     let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let mut request_body = json!({ "show": visitor.show, "hold": hold["id"], "buyer": buyer });
@@ -33,7 +34,7 @@ pub async fn expire_without_gateway(world: &World, booking: &Value) {
     tx.commit().await.expect("the expiry is committed");
 }
 
-async fn expire(world: &World, booking: &Value) {
+pub async fn expire(world: &World, booking: &Value) {
     expire_without_gateway(world, booking).await;
     world.wait_for_empty_outbox().await;
 }
@@ -192,5 +193,32 @@ async fn payment_is_refunded_if_the_show_started_meanwhile() {
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "a full refund: {seen}");
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hold_that_ended_before_a_repeat_after_a_crash_gives_no_seat() {
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
+    let booking = open_payment(&ann, &[20], Some("same_seats")).await;
+    expire(&world, &booking).await;
+    // A relay held the seat for the late money, and ended before the sale. Then the hold ended too.
+    let id = text(&booking["id"]);
+    let attempt = LockAttempt {
+        asked: RequestIdentity { id: platform::ids::derived_id(&["late", id, "20"]), digest: 0 },
+        owner: format!("late-{}", id.replace('-', "")),
+        selection: Selection::of_seats(vec![20]),
+        takes_kept: false,
+    };
+    let store = rowlock::start::lock_store(world.setting("REDIS_URL"), world.setting("REDIS_PREFIX")).await;
+    let store = store.expect("Redis answers").1;
+    let limits = HoldLimits { per_person: 10, length_ms: 1_000, life_ms: 1_000 };
+    let answers = store.lock(world.show, limits, &[attempt]).await.expect("the store answers");
+    assert!(answers[0].is_ok(), "{answers:?}");
+    ann.wait_for_seat(20, '1').await;
+    ann.wait_for_seat(20, '0').await;
+    let hold = expect_answer(bob.hold(&[20]).await, StatusCode::CREATED);
+    pay_on_page(&ann, &booking, "paid").await;
+    ann.wait_for_money(&booking, "REFUNDED").await;
+    assert_eq!(bob.current_hold().await["id"], hold["id"], "the live hold keeps its seat");
     world.wait_until_books_balance().await;
 }

@@ -158,7 +158,7 @@ async fn counting_call_is_not_repeated_when_its_answer_is_lost() {
     let count = LuaScript::new(COUNT);
 
     let once = link.eval_once(&count.call(&["{lost}:once"])).await;
-    assert!(matches!(once, Err(LinkError::Unavailable { tries: 1, .. })), "{once:?}");
+    assert!(matches!(once, Err(LinkError::Unavailable { attempts: 1, .. })), "{once:?}");
     assert_eq!(redis.command::<u32>(&["GET", "{lost}:once"]).await, 1);
 
     // A repeatable call to the same key shows that the proxy loses answers.
@@ -396,7 +396,7 @@ async fn count_many_times(link: &Link, script: &LuaScript, key: &str) {
     for answer in join_all(calls).await {
         let answer = answer.expect("an answer");
         assert!(matches!(answer.value, redis::Value::Int(_)), "{answer:?}");
-        assert_eq!(answer.tries, 1, "a redirection is no retry, because nothing was executed");
+        assert_eq!(answer.attempts, 1, "a redirection is no retry, because nothing was executed");
     }
 }
 

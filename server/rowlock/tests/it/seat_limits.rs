@@ -3,6 +3,7 @@
 
 use crate::accounts::{mails_about, register_proven};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
+use crate::late_payments::{self, expire, open_payment};
 use crate::prelude::*;
 
 const ANN: &str = "ann@example.org";
@@ -357,4 +358,54 @@ async fn show_without_a_card_limit_queries_no_fingerprint_and_stores_none() {
         .filter(|line| line.starts_with("rowlock_gateway_calls_total") && line.contains("question=\"instrument\""));
     let asked: Vec<&str> = asked.collect();
     assert!(!asked.is_empty() && asked.iter().all(|line| line.ends_with(" 0")), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn expired_payment_that_may_still_succeed_counts_towards_the_person_limit() {
+    let world = world_with_limits(1, (3, None), &[]).await;
+    let ann = register_proven(&world, ANN).await;
+    let mut other = Browser::at(&world, 0);
+    assert_eq!(other.log_in(ANN, PASSWORD).await.0, StatusCode::OK);
+    let (first, second) = (ann.visitor(), other.visitor());
+    let open = open_payment(&first, &[1, 2, 3], None).await;
+    world.execute("UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1").await;
+    let hold = hold_seats(&second, &[5, 6, 7]).await;
+    assert_person_limit(&buy_as(&second, &hold, ANN).await);
+    late_payments::pay_on_page(&first, &open, "paid").await;
+    wait_until("the payment is applied", || async { first.booking(&open).await["state"] == "CONFIRMED" }).await;
+    assert_person_limit(&buy_as(&second, &hold, ANN).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_money_is_refunded_if_the_person_has_bought_other_seats() {
+    let world = world_with_limits(1, (3, None), &[]).await;
+    let ann = register_proven(&world, ANN).await;
+    let mut other = Browser::at(&world, 0);
+    assert_eq!(other.log_in(ANN, PASSWORD).await.0, StatusCode::OK);
+    let (first, second) = (ann.visitor(), other.visitor());
+    let late = open_payment(&first, &[1, 2, 3], None).await;
+    expire(&world, &late).await;
+    let hold = hold_seats(&second, &[5, 6, 7]).await;
+    assert_eq!(buy_as(&second, &hold, ANN).await.1["state"], "CONFIRMED");
+    late_payments::pay_on_page(&first, &late, "paid").await;
+    first.wait_for_money(&late, "REFUNDED").await;
+    first.wait_for_seat(1, '0').await;
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_money_is_refunded_if_the_card_has_paid_for_other_seats() {
+    let world = world_with_limit(1, 3).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let late = open_payment(&ann, &[1, 2, 3], None).await;
+    expire(&world, &late).await;
+    assert_eq!(bob.buy_seats(&[5, 6, 7], "tok_paid@1111").await["state"], "CONFIRMED");
+    // As of a payment by token, whose card was known before the charge.
+    let known = "INSERT INTO payment_instruments (booking_id, show_id, instrument)
+                 SELECT $1::uuid, show_id, instrument FROM payment_instruments";
+    world.run(sqlx::query(known).bind(text(&late["id"]))).await;
+    late_payments::pay_on_page(&ann, &late, "paid").await;
+    ann.wait_for_money(&late, "REFUNDED").await;
+    ann.wait_for_seat(1, '0').await;
+    world.wait_until_books_balance().await;
 }

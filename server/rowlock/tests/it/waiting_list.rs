@@ -114,7 +114,7 @@ async fn offers_continue_while_a_hanging_mail_server_blocks_mails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_joins_count_towards_the_address_limit() {
+async fn repeated_joins_do_not_count_towards_the_address_limit() {
     // Two in a row, then one every five minutes.
     let (world, _, _) = sold_out(1, &[46], &[("HOLDS_PER_ADDRESS_MIN", "20")]).await;
     let ann = world.visitor();
@@ -261,12 +261,11 @@ async fn invalid_repeated_and_needless_joins_are_refused() {
     let first = ann.raw(Method::POST, &path, request_body.clone(), "one-intent").await;
     assert_eq!((first.0, ann.raw(Method::POST, &path, request_body, "one-intent").await), (StatusCode::CREATED, first));
     assert_eq!(ann.join_waiting_list(1).await.1["code"], "already_waiting");
-    // While she waits for two, a single free seat is held back from others, and offered by the list at once.
+    // While she waits for two, a single free seat is no use to her: others need not join.
     let (_, hold) = lucky.change(&hold, &[], &[51]).await;
     let bob = world.visitor();
-    expect_problem(bob.hold(&[51]).await, StatusCode::CONFLICT, "waiting_list_first");
-    assert_eq!(bob.join_waiting_list(1).await.0, StatusCode::CREATED);
-    assert_eq!(offered_seats(&bob.wait_for_entry_state("OFFERED").await), [51]);
+    expect_problem(bob.join_waiting_list(1).await, StatusCode::CONFLICT, "seats_free");
+    expect_answer(bob.hold(&[51]).await, StatusCode::CREATED);
     let free = World::start(1, &[]).await;
     assert_eq!(free.visitor().join_waiting_list(1).await.1["code"], "seats_free");
     free.end().await;
@@ -291,12 +290,56 @@ async fn entry_holds_back_seats_of_its_category_only() {
     expect_problem(bob.join_waiting_list(1).await, StatusCode::CONFLICT, "seats_free");
     let hold = expect_answer(bob.hold(&[46]).await, StatusCode::CREATED);
     expect_answer(bob.change(&hold, &[47], &[]).await, StatusCode::OK);
-    // One place comes back: too few for her, and held back all the same.
+    // One place comes back: too few for her, and so for sale. With the second she is served before any other.
+    let rounds = block_rounds(&world).await;
     let change = format!("/api/v1/shows/{}/holds/{}", world.show, text(&held["id"]));
     let back = json!({ "remove_places": [{ "area": 0, "quantity": 1 }] });
-    expect_answer(lucky.call(Method::PATCH, &change, back).await, StatusCode::OK);
-    expect_problem(world.visitor().hold_places(1).await, StatusCode::CONFLICT, "waiting_list_first");
+    expect_answer(lucky.call(Method::PATCH, &change, back.clone()).await, StatusCode::OK);
+    let cat = world.visitor();
+    let one = expect_answer(cat.hold_places(1).await, StatusCode::CREATED);
+    expect_answer(lucky.call(Method::PATCH, &change, back).await, StatusCode::NO_CONTENT);
+    assert_eq!(cat.release_hold(&one).await, StatusCode::NO_CONTENT);
+    let dan = world.visitor();
+    expect_problem(dan.hold_places(2).await, StatusCode::CONFLICT, "waiting_list_first");
     assert_eq!(ann.waiting_list_entry().await.1["state"], "WAITING");
+    rounds.rollback().await.expect("the lock is released");
+    ann.wait_for_entry_state("OFFERED").await;
+}
+
+/// Locks the lists: no replica makes offers until the transaction ends.
+async fn block_rounds(world: &World) -> sqlx::Transaction<'static, sqlx::Postgres> {
+    let mut rounds = world.pg.begin().await.expect("a transaction begins");
+    sqlx::query("SELECT 1 FROM waiting_lists FOR UPDATE").execute(&mut *rounds).await.expect("the lists are locked");
+    rounds
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_that_no_entry_can_use_are_for_all() {
+    let (world, lucky, hold) = sold_out(1, &[46, 47, 48], &[]).await;
+    let people = join_in_order(&world, &[10, 10]).await;
+    add_entries(&world, 998, 10).await;
+    expect_problem(world.visitor().join_waiting_list(1).await, StatusCode::TOO_MANY_REQUESTS, "waiting_list_full");
+    let (_, hold) = lucky.change(&hold, &[], &[47, 48]).await;
+    let bob = world.visitor();
+    let held = expect_answer(bob.hold(&[47]).await, StatusCode::CREATED);
+    expect_answer(bob.change(&held, &[48], &[]).await, StatusCode::OK);
+    // A seat that is released in the second after that could be for the list, and is for all when the second is over.
+    assert_eq!(bob.change(&held, &[], &[48]).await.0, StatusCode::OK);
+    let cat = world.visitor();
+    wait_until("the seat is for all", || async { cat.hold(&[48]).await.0 == StatusCode::CREATED }).await;
+    assert_eq!(people[0].waiting_list_entry().await.1["state"], "WAITING");
+    drop(hold);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_seats_than_one_person_may_have_are_not_waited_for() {
+    let world = World::start(1, &[]).await;
+    world.sell_only(&[46]).await;
+    world.execute("UPDATE shows SET per_person = 4").await;
+    let lucky = world.visitor();
+    expect_answer(lucky.hold(&[46]).await, StatusCode::CREATED);
+    expect_problem(world.visitor().join_waiting_list(5).await, StatusCode::BAD_REQUEST, "seat_count");
+    assert_eq!(world.visitor().join_waiting_list(4).await.0, StatusCode::CREATED);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,6 +22,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::connection::LiveConnection;
+use super::hubs::Reads;
 use super::map::{LiveMap, MapVersion};
 use super::reader::NoSuchSection;
 use super::socket::{self, SocketContext};
@@ -86,7 +87,7 @@ async fn seats(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let show = state.catalogue.find_public_show(show).await?;
-    let reader = state.hubs.open(&state, &show).await?;
+    let reader = state.hubs.open(&state, &show, Reads::Once).await?;
     // A version is read from the store and serialised once, however many requests ask for it.
     let write = |map: &LiveMap| serde_json::to_vec(&SeatsView::of(map)).map(Bytes::from).unwrap_or_default();
     let (at, body) = reader.hub.json(write).ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
@@ -136,7 +137,7 @@ async fn live(
     let place = state.hubs.sockets.admit(&address, &visitor.owner)?;
     let show = state.catalogue.find_public_show(show).await?;
     catalogue::refuse_called_off(&show)?;
-    let mut reader = state.hubs.open(&state, &show).await?;
+    let mut reader = state.hubs.open(&state, &show, Reads::Live).await?;
     if let Some((epoch, version)) = query.epoch.zip(query.version) {
         reader.resume(MapVersion { epoch, version });
     }
@@ -205,7 +206,7 @@ async fn best(
     }
     let category = query.category.as_deref().map(|name| category_of(&show, name)).transpose()?;
     let most = query.most.unwrap_or(USUAL_SUGGESTIONS).clamp(1, MAX_SUGGESTIONS);
-    let reader = state.hubs.open(&state, &show).await?;
+    let reader = state.hubs.open(&state, &show, Reads::Once).await?;
     let (at, states) = reader.hub.states().ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
     let state_of = |seat: SeatIndex| states.get(seat as usize).copied().unwrap_or(SeatState::Blocked);
     let found = best_available(&show.layout, state_of, SeatRequest { count: query.count, category }, most);

@@ -71,7 +71,9 @@ pub async fn refresh(state: &SeatsState, show: Uuid) {
 async fn resync(state: &SeatsState, hub: &Hub) {
     let before = hub.received();
     match snapshot(state, hub.show).await {
-        Ok((show, snapshot)) if hub.is_of(show.layout.sections(), snapshot.map.len()) => hub.resync(before, &snapshot),
+        Ok((show, snapshot)) if hub.has_layout(show.layout.sections(), snapshot.map.len()) => {
+            hub.resync(before, &snapshot)
+        }
         // The show was moved to another screen: its readers reconnect to a hub of that room.
         Ok(_) => {
             state.catalogue.evict(hub.show).await;

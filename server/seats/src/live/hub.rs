@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
 
 use bytes::Bytes;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
@@ -34,6 +35,7 @@ const SNAPSHOT_LIFE_MS: i64 = 50;
 /// The shared state of all sockets of a show.
 pub(super) struct Hub {
     pub(super) show: Uuid,
+    pub(super) created_at: Instant,
     sections: Sections,
     /// Set after the first snapshot; the first reader reads it for all that wait.
     pub(super) opened: OnceCell<()>,
@@ -88,7 +90,14 @@ impl Hub {
             json: None,
             stopping: false,
         };
-        Self { show, sections, opened: OnceCell::new(), inner: Mutex::new(inner), recent_locks: Mutex::default() }
+        Self {
+            show,
+            created_at: Instant::now(),
+            sections,
+            opened: OnceCell::new(),
+            inner: Mutex::new(inner),
+            recent_locks: Mutex::default(),
+        }
     }
 
     pub(super) fn section_count(&self) -> usize {
@@ -96,7 +105,7 @@ impl Hub {
     }
 
     /// True if its room has these sections and this number of seats.
-    pub(super) fn is_of(&self, sections: impl Iterator<Item = Range<SeatIndex>>, seats: usize) -> bool {
+    pub(super) fn has_layout(&self, sections: impl Iterator<Item = Range<SeatIndex>>, seats: usize) -> bool {
         let end = self.sections.last().map_or(0, |last| last.end as usize);
         end == seats && self.sections.iter().cloned().eq(sections)
     }
@@ -148,7 +157,7 @@ impl Hub {
 
     /// The time from a seat's last lock to `now`, milliseconds; `None` if that lock is not recent.
     pub(super) fn time_since_lock(&self, seat: SeatIndex, now: Timestamp) -> Option<u32> {
-        self.recent_locks.lock().unwrap_or_else(PoisonError::into_inner).ago(seat, now)
+        self.recent_locks.lock().unwrap_or_else(PoisonError::into_inner).time_since(seat, now)
     }
 
     /// True if one of these seats was not available at the last tick. False while the map is in use, because a caller
@@ -157,6 +166,14 @@ impl Hub {
         let Ok(inner) = self.inner.try_lock() else { return false };
         let Some(map) = &inner.map else { return false };
         seats.iter().filter_map(|seat| map.seats().get(*seat as usize)).any(|state| *state != SeatState::Available)
+    }
+
+    /// Those of these seats that were not available at the last tick, with their states.
+    pub(super) fn taken_among(&self, seats: &[SeatIndex]) -> Vec<(SeatIndex, SeatState)> {
+        let Ok(inner) = self.inner.try_lock() else { return Vec::new() };
+        let Some(map) = &inner.map else { return Vec::new() };
+        let state_of = |seat: &SeatIndex| Some((*seat, *map.seats().get(*seat as usize)?));
+        seats.iter().filter_map(state_of).filter(|(_, state)| *state != SeatState::Available).collect()
     }
 
     /// Records that announcements may have been lost: the next tick reads a snapshot.
@@ -217,7 +234,7 @@ impl Hub {
         }
     }
 
-    /// Asks every reader to reconnect: this server stops, or the show is in another room.
+    /// Asks every reader to reconnect: this server stops, the show is in another room, or the table of hubs is full.
     pub(super) fn stop(&self) {
         let mut inner = self.lock();
         inner.stopping = true;

@@ -1,11 +1,11 @@
-//! The hubs of this replica: opened by the first reader, closed some time after the last one left, or at once if the
-//! table is full.
+//! The hubs of this replica: opened by the first reader, closed some time after the last one left. A full table closes
+//! hubs without readers at once, and without such a hub the one with the fewest readers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::seats::SeatIndex;
+use domain::seats::{SeatIndex, SeatState};
 use domain::time::Timestamp;
 use domain::waiting_room::WaitingRoomStatus;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
@@ -24,6 +24,17 @@ use http::{ApiResult, Code, Problem};
 
 /// Maximum of open hubs on one replica.
 const MAX_HUBS: usize = 2_000;
+/// Age at which a hub with readers may be closed for another. Readers who lost their hub do not close one another's at once.
+const MIN_EVICTED_AGE: Duration = Duration::from_secs(30);
+
+/// What a reader does with a hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// Follows its changes: a live map.
+    Live,
+    /// Reads it once. No hub with readers is closed for that.
+    Once,
+}
 /// Timeout for opening a hub; the subscriber may be reconnecting.
 const OPEN_DEADLINE: Duration = Duration::from_secs(4);
 /// Maximum of queued orders for the subscriber.
@@ -43,6 +54,7 @@ pub struct Hubs {
     orders: mpsc::Sender<HubCommand>,
     pub(super) orders_taken: AsyncMutex<Option<mpsc::Receiver<HubCommand>>>,
     pub(super) sockets: Sockets,
+    min_evicted_age: Duration,
 }
 
 impl Hubs {
@@ -55,6 +67,7 @@ impl Hubs {
             orders,
             orders_taken: AsyncMutex::new(Some(taken)),
             sockets: Sockets::new(sockets_per_address),
+            min_evicted_age: MIN_EVICTED_AGE,
         }
     }
 
@@ -64,17 +77,13 @@ impl Hubs {
     }
 
     /// Adds a reader of a show, who keeps its hub open. The hub may have no map yet.
-    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> ApiResult<MapSubscriber> {
+    ///
+    /// # Errors
+    /// 503 when the table is full and no hub may be closed for this one.
+    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections, reads: Reads) -> ApiResult<MapSubscriber> {
         let mut open = self.lock();
         if !open.contains_key(&show) && open.len() >= MAX_HUBS {
-            // All hubs without readers close early, also those whose opening failed: requests for the maps of many
-            // shows must not keep out the readers of another.
-            for (show, hub) in open.extract_if(|_, hub| hub.readers() == 0) {
-                // Ends its ticks, which would otherwise hold its map until it is idle for long.
-                hub.stop();
-                // A full queue is harmless, as in `close_if_unread`.
-                let _ = self.orders.try_send(HubCommand::Forget(show));
-            }
+            self.evict(&mut open, reads);
             if open.len() >= MAX_HUBS {
                 let detail = "Too many shows are live right now. Please try again shortly.";
                 return Err(Problem::new(Code::Overloaded, detail));
@@ -82,6 +91,28 @@ impl Hubs {
         }
         let hub = open.entry(show).or_insert_with(|| Arc::new(Hub::new(show, sections())));
         Ok(MapSubscriber::new(Arc::clone(hub)))
+    }
+
+    /// Closes hubs of a full table: all without readers, also those whose opening failed; without such a hub, and only for
+    /// a live map, the one with the fewest readers, and of equals the oldest. Its readers reconnect. So sockets at many
+    /// shows do not keep out a show that many people watch.
+    fn evict(&self, open: &mut HashMap<Uuid, Arc<Hub>>, reads: Reads) {
+        let forget = |hub: Arc<Hub>| {
+            // Ends its ticks, which would otherwise hold its map until it is idle for long.
+            hub.stop();
+            // A full queue is harmless, as in `close_if_unread`.
+            let _ = self.orders.try_send(HubCommand::Forget(hub.show));
+        };
+        open.extract_if(|_, hub| hub.readers() == 0).for_each(|(_, hub)| forget(hub));
+        if open.len() < MAX_HUBS || reads == Reads::Once {
+            return;
+        }
+        let is_old = |hub: &&Arc<Hub>| hub.created_at.elapsed() >= self.min_evicted_age;
+        let fewest = open.values().filter(is_old).min_by_key(|hub| (hub.readers(), hub.created_at)).map(|hub| hub.show);
+        if let Some(hub) = fewest.and_then(|show| open.remove(&show)) {
+            tracing::warn!(show = %hub.show, readers = hub.readers(), "close a live map for another: the table is full");
+            forget(hub);
+        }
     }
 
     /// The number of open hubs, and of sockets.
@@ -108,6 +139,13 @@ impl Hubs {
         self.get(show).is_some_and(|hub| hub.seems_taken(seats))
     }
 
+    /// Those of these seats that are not available in the live map of this replica, with their states. A hint as
+    /// [`Self::seems_taken`].
+    #[must_use]
+    pub fn taken_among(&self, show: Uuid, seats: &[SeatIndex]) -> Vec<(SeatIndex, SeatState)> {
+        self.get(show).map(|hub| hub.taken_among(seats)).unwrap_or_default()
+    }
+
     /// Opens the hub of a show in the background, unless it is open. It closes like any hub without readers.
     pub(crate) fn open_unread(&self, state: &SeatsState, show: &Arc<Show>) {
         if self.get(show.id).is_some() {
@@ -115,7 +153,7 @@ impl Hubs {
         }
         let (opening, show) = (state.clone(), Arc::clone(show));
         state.tasks.spawn(async move {
-            if let Err(problem) = opening.hubs.open(&opening, &show).await {
+            if let Err(problem) = opening.hubs.open(&opening, &show, Reads::Once).await {
                 tracing::debug!(?problem, show = %show.id, "open a hub for refused attempts failed");
             }
         });
@@ -129,10 +167,10 @@ impl Hubs {
     }
 
     /// Adds a reader of a show; opens its hub if it is the first.
-    pub(super) async fn open(&self, state: &SeatsState, show: &Show) -> ApiResult<MapSubscriber> {
+    pub(super) async fn open(&self, state: &SeatsState, show: &Show, reads: Reads) -> ApiResult<MapSubscriber> {
         let sections = || show.layout.sections().collect();
         let read = || with_map(state, show, || state.locks.snapshot(show.id));
-        let (reader, is_first) = self.open_with(show.id, sections, read).await?;
+        let (reader, is_first) = self.open_with(show.id, (sections, reads), read).await?;
         if is_first {
             // Sweeps holds of other replicas, which may stop before those expire.
             state.watched.add(show.id);
@@ -146,13 +184,13 @@ impl Hubs {
     async fn open_with<F>(
         &self,
         show: Uuid,
-        sections: impl FnOnce() -> Sections,
+        (sections, reads): (impl FnOnce() -> Sections, Reads),
         read: impl FnOnce() -> F,
     ) -> ApiResult<(MapSubscriber, bool)>
     where
         F: Future<Output = ApiResult<MapSnapshot>>,
     {
-        let reader = self.join(show, sections)?;
+        let reader = self.join(show, sections, reads)?;
         if reader.hub.opened.initialized() {
             return Ok((reader, false));
         }
@@ -269,7 +307,8 @@ mod tests {
                     tokio::task::yield_now().await;
                     Ok(snapshot())
                 };
-                let (mut reader, is_first) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
+                let (mut reader, is_first) =
+                    hubs.open_with(Uuid::nil(), (whole_room, Reads::Live), read).await.expect("it opens");
                 assert!(matches!(next(&mut reader), Frame::Snapshot { version: 10, .. }));
                 is_first
             })
@@ -285,16 +324,18 @@ mod tests {
         let (slow, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let waiting = {
             let hubs = Arc::clone(&hubs);
-            tokio::spawn(async move { hubs.open_with(slow, whole_room, std::future::pending).await.is_ok() })
+            tokio::spawn(
+                async move { hubs.open_with(slow, (whole_room, Reads::Live), std::future::pending).await.is_ok() },
+            )
         };
         tokio::task::yield_now().await;
         let read = || async { Ok(snapshot()) };
-        assert!(hubs.open_with(other, whole_room, read).await.is_ok());
+        assert!(hubs.open_with(other, (whole_room, Reads::Live), read).await.is_ok());
         waiting.abort();
         assert!(waiting.await.is_err());
         let fails = || async { Err(Problem::not_found("store")) };
-        assert!(hubs.open_with(slow, whole_room, fails).await.is_err());
-        assert!(hubs.open_with(slow, whole_room, read).await.is_ok_and(|(_, is_first)| is_first));
+        assert!(hubs.open_with(slow, (whole_room, Reads::Live), fails).await.is_err());
+        assert!(hubs.open_with(slow, (whole_room, Reads::Live), read).await.is_ok_and(|(_, is_first)| is_first));
     }
 
     #[tokio::test]
@@ -307,7 +348,7 @@ mod tests {
             hub.take(MapChange { epoch: 1, version: 11, changes: Some(Changes { seats, areas: vec![] }) });
             Ok(snapshot())
         };
-        let (mut reader, _) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
+        let (mut reader, _) = hubs.open_with(Uuid::nil(), (whole_room, Reads::Live), read).await.expect("it opens");
         assert!(!reader.hub.is_stale(), "no second read is needed");
         let Frame::Snapshot { version: 11, map, .. } = next(&mut reader) else {
             panic!("the snapshot, and what followed")
@@ -316,8 +357,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_table_closes_hubs_without_readers_before_it_refuses_a_show() {
-        let hubs = Hubs::new(0);
+    async fn a_full_table_closes_hubs_without_readers_and_then_the_one_with_the_fewest() {
+        let hubs = Hubs { min_evicted_age: Duration::ZERO, ..Hubs::new(0) };
         let mut orders = hubs.orders_taken.lock().await.take().expect("the receiver is there");
         let subscriber = tokio::spawn(async move {
             let mut forgotten = 0_usize;
@@ -331,7 +372,7 @@ mod tests {
         });
         let open = |show: usize| {
             let read = || async { Ok(snapshot()) };
-            hubs.open_with(Uuid::from_u128(show as u128), whole_room, read)
+            hubs.open_with(Uuid::from_u128(show as u128), (whole_room, Reads::Live), read)
         };
         let (watched, _) = open(0).await.expect("it opens");
         let mut unread = None;
@@ -346,24 +387,49 @@ mod tests {
         for show in MAX_HUBS + 1..2 * MAX_HUBS - 1 {
             readers.push(open(show).await.expect("there is room").0);
         }
-        let refused = open(2 * MAX_HUBS).await.err().map(|problem| problem.code());
-        assert_eq!(refused, Some(Code::Overloaded), "all hubs have readers");
+        // All hubs have readers, and the first one has two.
+        let (another, _) = open(0).await.expect("it is open");
+        let once =
+            hubs.open_with(Uuid::from_u128(u128::MAX), (whole_room, Reads::Once), || async { Ok(snapshot()) }).await;
+        assert_eq!(once.err().map(|problem| problem.code()), Some(Code::Overloaded), "not for a single read");
+        let (newest, is_first) = open(2 * MAX_HUBS).await.expect("the hub with the fewest readers gives way");
+        assert!(is_first && !newest.hub.is_stopped());
+        assert_eq!(hubs.counts().0, MAX_HUBS);
+        let mut closed = readers.remove(0);
+        assert_eq!(closed.hub.show, Uuid::from_u128(MAX_HUBS as u128), "the oldest of those with one reader");
+        assert_eq!(closed.next(|| Timestamp(1_000)), Next::Stopping, "its reader reconnects");
+        assert!(!another.hub.is_stopped() && readers.iter().all(|reader| !reader.hub.is_stopped()));
         drop((readers, hubs));
-        assert_eq!(subscriber.await.expect("no panic"), MAX_HUBS - 1, "subscriptions of the closed hubs ended");
+        assert_eq!(subscriber.await.expect("no panic"), MAX_HUBS, "subscriptions of the closed hubs ended");
+    }
+
+    #[tokio::test]
+    async fn a_full_table_of_young_hubs_with_readers_closes_none() {
+        let hubs = Hubs::new(0);
+        let readers: Vec<_> = (0..MAX_HUBS)
+            .map(|show| hubs.join(Uuid::from_u128(show as u128), whole_room, Reads::Live).expect("there is room"))
+            .collect();
+        let refused = hubs.join(Uuid::from_u128(u128::MAX), whole_room, Reads::Live);
+        assert_eq!(refused.err().map(|problem| problem.code()), Some(Code::Overloaded));
+        drop(readers);
+        assert!(
+            hubs.join(Uuid::from_u128(u128::MAX), whole_room, Reads::Once).is_ok(),
+            "hubs without readers give way"
+        );
     }
 
     #[tokio::test]
     async fn closing_a_hub_disconnects_its_readers_and_does_not_close_its_successor() {
         let hubs = hubs().await;
         let read = || async { Ok(snapshot()) };
-        let (mut reader, _) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
+        let (mut reader, _) = hubs.open_with(Uuid::nil(), (whole_room, Reads::Live), read).await.expect("it opens");
         let old = Arc::clone(&reader.hub);
-        assert!(old.is_of(std::iter::once(0..ROOM), ROOM as usize));
-        assert!(!old.is_of([0..20, 20..ROOM].into_iter(), ROOM as usize), "other sections");
-        assert!(!old.is_of(std::iter::once(0..ROOM), 12), "fewer seats");
+        assert!(old.has_layout(std::iter::once(0..ROOM), ROOM as usize));
+        assert!(!old.has_layout([0..20, 20..ROOM].into_iter(), ROOM as usize), "other sections");
+        assert!(!old.has_layout(std::iter::once(0..ROOM), 12), "fewer seats");
         hubs.close(&old);
         assert!(old.is_stopped() && matches!(reader.next(|| Timestamp(1_000)), Next::Stopping));
-        let (next, is_first) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
+        let (next, is_first) = hubs.open_with(Uuid::nil(), (whole_room, Reads::Live), read).await.expect("it opens");
         assert!(is_first, "another hub");
         drop(reader);
         assert!(hubs.close_if_unread(&old), "the old hub is closed");

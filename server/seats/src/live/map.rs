@@ -99,7 +99,7 @@ impl LiveMap {
         }
         self.areas.extend(changes.areas.iter().copied());
         self.at.version = version;
-        self.shorten();
+        self.trim_history();
     }
 
     /// Updates to a later snapshot of the same epoch and room: only seats that differ become changes.
@@ -111,7 +111,7 @@ impl LiveMap {
         }
         self.areas.clone_from(&later.areas);
         self.at.version = later.at.version;
-        self.shorten();
+        self.trim_history();
     }
 
     fn set(&mut self, version: u64, seat: SeatIndex, state: SeatState) {
@@ -126,7 +126,7 @@ impl LiveMap {
         self.history.push_back((version, seat));
     }
 
-    fn shorten(&mut self) {
+    fn trim_history(&mut self) {
         let longest = (self.seats.len() / 4).clamp(SHORTEST_HISTORY, LONGEST_HISTORY);
         let surplus = self.history.len().saturating_sub(longest);
         if let Some((version, _)) = self.history.drain(..surplus).next_back() {

@@ -24,7 +24,7 @@ impl RecentLocks {
     }
 
     /// The time from a seat's last lock to `now`, milliseconds; zero if the announcement overtook the request.
-    pub(super) fn ago(&self, seat: SeatIndex, now: Timestamp) -> Option<u32> {
+    pub(super) fn time_since(&self, seat: SeatIndex, now: Timestamp) -> Option<u32> {
         let (_, at) = self.0.iter().rev().find(|(known, _)| *known == seat)?;
         let ago = now.since(*at).max(0);
         (ago <= RECENT_MS).then(|| u32::try_from(ago).unwrap_or(u32::MAX))
@@ -40,11 +40,11 @@ mod tests {
         let mut recent_locks = RecentLocks::default();
         recent_locks.note([3, 4].into_iter(), Timestamp(1_000));
         recent_locks.note([3].into_iter(), Timestamp(1_500));
-        assert_eq!(recent_locks.ago(3, Timestamp(1_900)), Some(400));
-        assert_eq!(recent_locks.ago(4, Timestamp(1_900)), Some(900));
-        assert_eq!(recent_locks.ago(5, Timestamp(1_900)), None);
-        assert_eq!(recent_locks.ago(4, Timestamp(900)), Some(0), "the announcement overtook the request");
-        assert_eq!(recent_locks.ago(4, Timestamp(1_001 + RECENT_MS)), None);
+        assert_eq!(recent_locks.time_since(3, Timestamp(1_900)), Some(400));
+        assert_eq!(recent_locks.time_since(4, Timestamp(1_900)), Some(900));
+        assert_eq!(recent_locks.time_since(5, Timestamp(1_900)), None);
+        assert_eq!(recent_locks.time_since(4, Timestamp(900)), Some(0), "the announcement overtook the request");
+        assert_eq!(recent_locks.time_since(4, Timestamp(1_001 + RECENT_MS)), None);
     }
 
     #[test]
@@ -52,6 +52,6 @@ mod tests {
         let mut recent_locks = RecentLocks::default();
         recent_locks.note(0..10_000, Timestamp(1));
         assert_eq!(recent_locks.0.len(), MAX_SEATS);
-        assert_eq!(recent_locks.ago(9_999, Timestamp(2)), Some(1));
+        assert_eq!(recent_locks.time_since(9_999, Timestamp(2)), Some(1));
     }
 }

@@ -165,7 +165,7 @@ where
                     input.take(reader, &bytes)?;
                 }
             },
-            () = input.pause_is_over(), if input.is_paused() => input.end_pause(reader)?,
+            () = input.wait_for_pause_end(), if input.is_paused() => input.end_pause(reader)?,
             ticked = reader.ticks.changed(), if connection.is_free() => {
                 ticked.map_err(|_| End::Close(CloseCode::Restart, "the map was closed, come back"))?;
             }
@@ -267,7 +267,7 @@ impl ReaderInput {
     }
 
     /// Waits until the pause is over; returns at once without one.
-    async fn pause_is_over(&mut self) {
+    async fn wait_for_pause_end(&mut self) {
         if let Some(pause) = &mut self.pause {
             pause.as_mut().await;
         }

@@ -66,14 +66,14 @@ impl Sockets {
     }
 
     /// The limit of one network, at least that of one address.
-    fn most_of_network(&self) -> usize {
+    fn network_limit(&self) -> usize {
         (self.per_address * ADDRESSES_PER_NETWORK).min(MAX_PER_NETWORK).max(self.per_address)
     }
 
     fn count_for(&self, address: &ClientAddress, visitor: &str) -> ApiResult<[ConcurrencySlot; 3]> {
         let too_many = |detail| Problem::new(Code::TooManyAttempts, detail).with_retry_after(RETRY_AFTER);
         let in_network = || too_many("Very many live maps are open in your network already.");
-        let of_network = self.of_networks.take(&address.network(), self.most_of_network()).ok_or_else(in_network)?;
+        let of_network = self.of_networks.take(&address.network(), self.network_limit()).ok_or_else(in_network)?;
         let of_address = self.of_addresses.take(&address.0, self.per_address).ok_or_else(in_network)?;
         let of_visitor = self.of_visitors.take(visitor, MAX_PER_VISITOR);
         let of_visitor =
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(code(admit(9_999)), None);
         drop(open);
         assert_eq!((sockets.count(), sockets.of_networks.callers()), (0, 0));
-        let of_network = |per_address| Sockets::new(per_address).most_of_network();
+        let of_network = |per_address| Sockets::new(per_address).network_limit();
         assert_eq!(
             (of_network(2_000), of_network(15_000)),
             (MAX_SOCKETS / 2, 15_000),

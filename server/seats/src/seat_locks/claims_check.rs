@@ -40,17 +40,17 @@ impl ComparedShows {
 
 /// Starts the comparison of a show with a loaded map, unless this replica has compared it before.
 pub(super) fn start_once(state: &SeatsState, show: Uuid) {
-    if state.first_looks.try_mark(show) {
+    if state.compared_shows.try_mark(show) {
         let comparing = state.clone();
         state.tasks.spawn(async move {
             match compare(&comparing, show).await {
                 Ok(0) => {}
-                Ok(mended) => {
-                    tracing::warn!(%show, mended, "the seat map of {show} lacked {mended} sold seats; repaired");
+                Ok(repaired) => {
+                    tracing::warn!(%show, repaired, "the seat map of {show} lacked {repaired} sold seats; repaired");
                 }
                 Err(problem) => {
                     tracing::warn!(?problem, %show, "compare the map of {show} with its claims failed, retrying");
-                    comparing.first_looks.unmark(show);
+                    comparing.compared_shows.unmark(show);
                 }
             }
         });
@@ -66,11 +66,11 @@ async fn compare(state: &SeatsState, show: Uuid) -> ApiResult<usize> {
     let unknown =
         |seat: SeatIndex| [&before, &after].iter().all(|seen| state_of(seen, seat) != SeatState::Booked as u8);
     let mut sales = BTreeMap::<(Uuid, i64), FencedSelection>::new();
-    let mut mended = 0;
+    let mut repaired = 0;
     for claim in claims {
         let seat = claim.seat_no.cast_unsigned();
         if unknown(seat) {
-            mended += 1;
+            repaired += 1;
             let ClaimRow { hold_id: hold, owner, fence, .. } = claim;
             let sale = sales.entry((hold, fence)).or_insert_with(|| FencedSelection {
                 hold,
@@ -85,7 +85,7 @@ async fn compare(state: &SeatsState, show: Uuid) -> ApiResult<usize> {
     for sales in sales.chunks(MAX_PER_CALL) {
         state.locks.book_all(show, sales).await?;
     }
-    Ok(mended)
+    Ok(repaired)
 }
 
 /// Reads the map, or nothing if it is not loaded: a rebuild reads the claims anyway.

@@ -296,7 +296,7 @@ pub trait SeatLocks: Send + Sync + 'static {
         }
         Ok(holds)
     }
-    /// The tab was closed: the hold expires after `grace_ms` unless its owner returns.
+    /// Shortens a hold whose tab was closed: it expires after `grace_ms` unless its owner returns.
     async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> StoreResult<()>;
     /// Releases a hold.
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> StoreResult<SeatResult<()>>;

@@ -33,7 +33,7 @@ where
     let mut answer = call().await;
     if matches!(answer, Err(StoreError::NoMap(_))) {
         // Boxed: otherwise the future of every call would include its size, and hardly any call needs it.
-        let known = Box::pin(known_in_time(&state.pg, show)).await?;
+        let known = Box::pin(read_show_in_time(&state.pg, show)).await?;
         state.locks.load(show.id, &known).await?;
         answer = call().await;
     }
@@ -50,7 +50,7 @@ where
 pub async fn read_map_or_claims(state: &SeatsState, show: &Show) -> ApiResult<MapSnapshot> {
     match with_map(state, show, || state.locks.snapshot(show.id)).await {
         Err(away) if away.code() == Code::LockStoreUnavailable => {
-            let known = Box::pin(known_in_time(&state.pg, show)).await?;
+            let known = Box::pin(read_show_in_time(&state.pg, show)).await?;
             Ok(MapSnapshot { epoch: 0, version: 0, map: known.map.into(), areas: known.areas })
         }
         map => map,
@@ -63,7 +63,7 @@ pub fn rebuild_source(pg: PgPool, catalogue: Catalogue) -> RebuildSource {
     Arc::new(move |show| {
         let (pg, catalogue) = (pg.clone(), catalogue.clone());
         Box::pin(async move {
-            let known = async { known_in_time(&pg, &*catalogue.find_show_or_rehearsal(show).await?).await };
+            let known = async { read_show_in_time(&pg, &*catalogue.find_show_or_rehearsal(show).await?).await };
             known
                 .await
                 .inspect_err(|problem| tracing::warn!(?problem, %show, "read a map for the second lock store failed"))
@@ -121,9 +121,9 @@ const LOWEST_FENCE: &str = "
                     (SELECT coalesce(max(fence), 0) FROM area_claims WHERE show_id = $1))";
 
 /// Reads a show from Postgres. After the deadline, the connection is closed.
-async fn known_in_time(pg: &PgPool, show: &Show) -> ApiResult<RebuildInput> {
+async fn read_show_in_time(pg: &PgPool, show: &Show) -> ApiResult<RebuildInput> {
     let mut connection = pg.acquire().await?;
-    let Ok(known) = tokio::time::timeout(READ_TIMEOUT, known_seats(&mut connection, show)).await else {
+    let Ok(known) = tokio::time::timeout(READ_TIMEOUT, read_show(&mut connection, show)).await else {
         tracing::warn!(show = %show.id, "read a show for its seat map failed: deadline exceeded");
         connection.close_on_drop();
         return Err(Problem::new(Code::DatabaseUnavailable, NO_SEAT_LOST));
@@ -131,7 +131,7 @@ async fn known_in_time(pg: &PgPool, show: &Show) -> ApiResult<RebuildInput> {
     Ok(known?)
 }
 
-async fn known_seats(pg: &mut PgConnection, show: &Show) -> sqlx::Result<RebuildInput> {
+async fn read_show(pg: &mut PgConnection, show: &Show) -> sqlx::Result<RebuildInput> {
     let claims: Vec<(i32, i64, String)> =
         sqlx::query_as(CLAIMS).bind(show.id).bind(CLAIM_GRACE_MS).fetch_all(&mut *pg).await?;
     let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(&mut *pg).await?;

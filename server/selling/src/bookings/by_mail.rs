@@ -24,10 +24,10 @@ use http::idempotency::{IdempotencyKey, Intent};
 use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::accounts;
 use platform::ids;
-use platform::rate_limits::Allowance;
+use platform::rate_limits::{AddressAllowance, Allowance};
 
-/// Rate limit of searches per network address: a household.
-const FIND_ADDRESS: Allowance = Allowance { name: "find-address", burst: 10, each_ms: 60_000 };
+/// Rate limits of searches per address, a household, and per network.
+const FIND_ADDRESS: AddressAllowance = AddressAllowance::new(("find-address", "find-network"), 10, 60_000);
 /// Rate limit of searches per e-mail address and network.
 const FIND_PAIR: Allowance = Allowance { name: "find-pair", burst: 4, each_ms: 600_000 };
 /// Rate limit of searches per e-mail address, from all networks: as much as four of them, so that no single network
@@ -36,14 +36,14 @@ const FIND_PERSON: Allowance = Allowance { name: "find-person", burst: 16, each_
 /// Rate limit of cancellation mails per booking.
 const CANCEL_BOOKING: Allowance = Allowance { name: "cancel-mail", burst: 3, each_ms: 600_000 };
 /// Maximum concurrent mails of this kind on this replica; beyond, every search is answered 503.
-const MAILS_AT_ONCE: usize = 64;
+const MAX_CONCURRENT_MAILS: usize = 64;
 /// Maximum attempts to send a mail.
 const MAIL_TRIES: u32 = 3;
 /// Maximum pause before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 5_000;
 
 /// Permits for concurrent mails.
-static MAILS: Semaphore = Semaphore::const_new(MAILS_AT_ONCE);
+static MAILS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_MAILS);
 
 /// A booking that was opened by a key.
 pub struct OpenedByMail {
@@ -90,12 +90,12 @@ pub async fn find(
     language: Language,
 ) -> ApiResult<()> {
     let email = accounts::normalise_address(accounts::email_of(email)?);
-    state.rate_limits.take(&FIND_ADDRESS, &address.0).await?;
+    state.rate_limits.take_from_address(&FIND_ADDRESS, &address.0, &address.network()).await?;
     state.rate_limits.take_per_network((&FIND_PAIR, &FIND_PERSON), &email, &address.network()).await?;
-    let place = MAILS.try_acquire().map_err(|_| too_many())?;
+    let permit = MAILS.try_acquire().map_err(|_| overloaded())?;
     let (state, reference, tasks) = (state.clone(), reference.to_owned(), state.tasks.clone());
     tasks.spawn(async move {
-        let _place = place;
+        let _permit = permit;
         match find_row(&state, &reference, &email).await {
             Ok(Some(row)) => {
                 let now = state.clock.now();
@@ -103,7 +103,7 @@ pub async fn find(
                 send(&state, compose(language, &row, Purpose::Open, &url, now)).await;
             }
             Ok(None) => {}
-            Err(problem) => tracing::warn!(?problem, "looking a booking up by reference and e-mail failed"),
+            Err(problem) => tracing::warn!(?problem, "look up a booking by reference and e-mail failed"),
         }
     });
     Ok(())
@@ -127,16 +127,16 @@ pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) 
         return Err(Problem::new(Code::TooLateToCancel, "This booking cannot be cancelled any more."));
     }
     state.rate_limits.take(&CANCEL_BOOKING, &row.id.to_string()).await?;
-    let place = MAILS.try_acquire().map_err(|_| too_many())?;
+    let permit = MAILS.try_acquire().map_err(|_| overloaded())?;
     let now = state.clock.now();
     let url = mail_links::cancel_url(&state.site.public_url, row.id, now);
     let message = compose(language, &row, Purpose::Cancel, &url, now);
     let (state, tasks) = (state.clone(), state.tasks.clone());
     tasks.spawn(async move {
-        let _place = place;
+        let _permit = permit;
         send(&state, message).await;
     });
-    Ok(masked(&row.buyer.1))
+    Ok(mask_address(&row.buyer.1))
 }
 
 /// Cancels all of a booking by the key of a mail, on its buyer's terms. Returns the key of the booking's page. A repeat
@@ -155,12 +155,12 @@ pub async fn cancel_by_mail(state: &SellingState, key: &str) -> ApiResult<String
 }
 
 /// Masks `ann@example.org` as `a…@example.org`.
-fn masked(email: &str) -> String {
+fn mask_address(email: &str) -> String {
     let (name, host) = email.rsplit_once('@').unwrap_or_default();
     format!("{}…@{host}", name.chars().next().map(String::from).unwrap_or_default())
 }
 
-fn too_many() -> Problem {
+fn overloaded() -> Problem {
     Problem::new(Code::Overloaded, "Very many people ask for mails right now. Please try again in a moment.")
 }
 
@@ -183,7 +183,7 @@ async fn send(state: &SellingState, message: Message) {
         match state.email_codes.carrier().send(&message).await {
             Ok(()) => return,
             Err(not_sent) => {
-                tracing::warn!(carrier = not_sent.carrier, cause = %not_sent.cause, number, "mailing the address of a booking failed");
+                tracing::warn!(carrier = not_sent.carrier, cause = %not_sent.cause, number, "mail the address of a booking failed");
             }
         }
         if number < MAIL_TRIES {
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn an_address_is_masked_but_for_its_first_letter_and_its_domain() {
-        assert_eq!(masked("ann@example.org"), "a…@example.org");
-        assert_eq!(masked("\"a@b\"@example.org"), "\"…@example.org");
-        assert_eq!(masked(""), "…@");
+        assert_eq!(mask_address("ann@example.org"), "a…@example.org");
+        assert_eq!(mask_address("\"a@b\"@example.org"), "\"…@example.org");
+        assert_eq!(mask_address(""), "…@");
     }
 }

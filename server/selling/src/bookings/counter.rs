@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::checkout::create::{self, MAX_REFERENCE_DRAWS, unmoved};
+use super::checkout::create::{self, MAX_REFERENCE_DRAWS, move_problem};
 use super::claims::{self, LostClaims};
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
@@ -78,7 +78,7 @@ impl From<sqlx::Error> for CounterSaleError {
 
 impl From<MoveError> for CounterSaleError {
     fn from(error: MoveError) -> Self {
-        Self::Refused(unmoved(error))
+        Self::Refused(move_problem(error))
     }
 }
 
@@ -110,7 +110,7 @@ pub async fn reopen_hold(state: &SellingState, show: &Show, owner: &str, held: &
         Ok::<(), Problem>(())
     };
     if let Err(problem) = opened.await {
-        tracing::warn!(?problem, hold = %held.hold, "the hold {} stays closed until it ends", held.hold);
+        tracing::warn!(?problem, hold = %held.hold, "reopen the hold {} failed; it stays closed until it ends", held.hold);
     }
 }
 
@@ -124,7 +124,7 @@ pub async fn show_as_sold(state: &SellingState, show: &Show, booking: Uuid) {
         with_map(state, show, || state.locks.book(show.id, &sale)).await
     };
     if let Err(problem) = marked.await {
-        tracing::debug!(?problem, %booking, "updating the map for {booking} failed; the outbox repeats it");
+        tracing::debug!(?problem, %booking, "update the map for {booking} failed; the relay retries it");
     }
 }
 
@@ -142,7 +142,7 @@ pub async fn sell(
     now: Timestamp,
 ) -> Result<CounterSaleResult, CounterSaleError> {
     let CounterSale { show, held, means, reason, .. } = sale;
-    let wanted = wanted(sale, now)?;
+    let wanted = new_counter_row(sale, now)?;
     if wanted.machine.total.minor != sale.quoted_minor {
         let words = format!("It costs {} now. Tell the customer, then sell it once more.", wanted.machine.total);
         return Err(Problem::new(Code::WrongState, words).into());
@@ -168,9 +168,9 @@ pub async fn sell(
 }
 
 /// Builds the booking of a hold at the counter.
-pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> ApiResult<BookingRow> {
+pub(super) fn new_counter_row(sale: &CounterSale<'_>, now: Timestamp) -> ApiResult<BookingRow> {
     let buyer = buyer(sale.buyer)?;
-    let row = create::wanted_row(sale.show, "", sale.held, (buyer.clone(), buyer), now)?;
+    let row = create::new_booking_row(sale.show, "", sale.held, (buyer.clone(), buyer), now)?;
     let total = if sale.means == Means::Free { Money::new(0, row.machine.total.currency) } else { row.machine.total };
     Ok(BookingRow {
         owner: format!("counter-{}", row.id.simple()),
@@ -302,7 +302,7 @@ impl CounterLookup {
             name: row.buyer.0.clone(),
             channel: self.channel.clone(),
             means,
-            to_pay_out: cancel::waiting(row, &refunds, means),
+            to_pay_out: cancel::open_payout(row, &refunds, means),
             refunds: steps::refunds_view(&refunds, row.machine.total.currency),
             moved_to,
             difference: None,

@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use futures::StreamExt;
 use uuid::Uuid;
 
-use super::checkout::instruments::{self, PaidWith};
+use super::checkout::instruments::{self, InstrumentDigest};
 use super::claims::on_map;
 use super::commits::{self, BookingDetails, ChargeOutcome, GatewayAnswer, Work, load_current};
 use super::mails::{notices, ticket_mails};
@@ -64,7 +64,7 @@ pub enum EffectError {
 }
 
 impl EffectError {
-    /// Checks for an error that retries cannot fix: a definite refusal by the gateway or the database. A conflict
+    /// Returns true for an error that retries cannot fix: a definite refusal by the gateway or the database. A conflict
     /// (409) at the gateway is about its present state, and may pass.
     #[must_use]
     pub const fn is_definite(&self) -> bool {
@@ -75,15 +75,15 @@ impl EffectError {
         }
     }
 
-    /// Checks for an unavailable gateway, which is temporary.
+    /// Returns true if the gateway is unavailable, which is temporary.
     #[must_use]
-    pub const fn is_gateway_away(&self) -> bool {
+    pub const fn is_gateway_unavailable(&self) -> bool {
         matches!(self, Self::Gateway(GatewayError::NotSent(_) | GatewayError::Unreachable(_)))
     }
 
-    /// Checks for an unavailable lock store, which is temporary.
+    /// Returns true if the lock store is unavailable, which is temporary.
     #[must_use]
-    pub const fn is_lock_store_away(&self) -> bool {
+    pub const fn is_lock_store_unavailable(&self) -> bool {
         matches!(self, Self::Store(problem) if matches!(problem.code(), Code::LockStoreUnavailable))
     }
 }
@@ -144,24 +144,24 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
             ticket_mails::send(state, &show, &row, seats).await
         }
         Effect::SendNotice { number } => notices::send(state, &show, &row, number).await,
-        Effect::PlaceLate => late::place(state, &show, &row).await,
+        Effect::PlaceLate => late::find_seats_or_refund(state, &show, &row).await,
     }
 }
 
 /// Requests a charge again: the request that submitted the payment got no outcome (`checkout::confirm`).
 async fn charge(state: &SellingState, show: &Arc<Show>, row: &BookingRow) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
-    let Some(route) = payment_rows::route_to_ask(&mut connection, row.id).await? else { return Ok(()) };
+    let Some(route) = payment_rows::count_charge_request(&mut connection, row.id).await? else { return Ok(()) };
     drop(connection);
-    let Some(said) = ask_for_money(state, show, row, route).await? else { return Ok(()) };
-    let (show, said) = (Arc::clone(show), Some(said));
-    let outcome = ChargeOutcome { show, booking: row.id, seen: None, said, charged: false, answer: None };
+    let Some(gateway_answer) = request_charge(state, show, row, route).await? else { return Ok(()) };
+    let (show, gateway_answer) = (Arc::clone(show), Some(gateway_answer));
+    let outcome = ChargeOutcome { show, booking: row.id, seen: None, gateway_answer, charged: false, answer: None };
     state.commits.ask(state, Work::RecordChargeOutcome(Box::new(outcome))).await?;
     Ok(())
 }
 
 /// Requests the charge of a booking from its gateway; `None` when it is not to be charged (any more).
-pub(super) async fn ask_for_money(
+pub(super) async fn request_charge(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
@@ -202,9 +202,9 @@ pub(super) async fn record_status(
     actor: &str,
 ) -> Result<(), EffectError> {
     let now = state.clock.now();
-    let (noted, pay_url, event) = commits::read(status);
+    let (noted, pay_url, event) = commits::interpret_status(status);
     let instrument = match (load_show_of(state, booking).await?, status) {
-        (Some(show), PaymentStatus::Succeeded { .. }) => PaidWith::of_payment(state, &show, booking).await?,
+        (Some(show), PaymentStatus::Succeeded { .. }) => InstrumentDigest::of_payment(state, &show, booking).await?,
         _ => None,
     };
     let mut tx = state.pg.begin().await?;
@@ -213,13 +213,13 @@ pub(super) async fn record_status(
     if let Some(event) = event {
         let reason = match status {
             PaymentStatus::Failed { why } => {
-                declines::note(&mut tx, &row, Some(why), now).await?;
+                declines::record(&mut tx, &row, Some(why), now).await?;
                 causes::format_gateway_refusal(why)
             }
             PaymentStatus::Succeeded { amount } if *amount != row.machine.total => {
-                news::another_amount(row.machine.total, *amount)
+                news::amount_mismatch_reason(row.machine.total, *amount)
             }
-            _ => causes::GATEWAY_SAID.reason.to_owned(),
+            _ => causes::GATEWAY_ANSWERED.reason.to_owned(),
         };
         let cause = Cause { actor, reason: &reason };
         move_by_gateway(state, &mut tx, &row, event, cause, instrument.as_ref(), now).await?;
@@ -249,7 +249,7 @@ pub(super) async fn move_by_gateway(
     row: &BookingRow,
     event: BookingEvent,
     cause: Cause<'_>,
-    instrument: Option<&PaidWith>,
+    instrument: Option<&InstrumentDigest>,
     now: Timestamp,
 ) -> Result<bool, EffectError> {
     if let BookingEvent::PaymentSucceeded { amount } = event
@@ -268,7 +268,7 @@ pub(super) async fn move_by_gateway(
     if moved.machine.state == BookingState::PaymentSucceeded {
         let show = state.catalogue.find_show(moved.show_id).await?;
         if let Some(instrument) = instrument
-            && !instruments::settle(tx, &show, &moved, instrument).await?
+            && !instruments::try_record(tx, &show, &moved, instrument).await?
         {
             moves::apply(tx, &moved, BookingEvent::SeatsLost, causes::CARD_LIMIT, now).await?;
             return Ok(true);
@@ -297,48 +297,48 @@ const MAX_CONCURRENT: usize = 8;
 ///
 /// The effects must be of different bookings: the caller performs the effects of one booking one after the other.
 pub(super) async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
-    let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
-    let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
+    let is_batched = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
+    let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| is_batched(effect)).map(|(booking, _)| *booking).collect();
     let mut found = load_current(state, &ids).await;
     let mut outcomes: BTreeMap<usize, Result<(), EffectError>> = BTreeMap::new();
     let mut marks: BTreeMap<Uuid, Vec<(usize, FencedSelection)>> = BTreeMap::new();
     let mut singly = Vec::new();
-    for (place, (booking, effect)) in jobs.iter().enumerate() {
+    for (index, (booking, effect)) in jobs.iter().enumerate() {
         match (&mut found, effect) {
             (Ok(found), Effect::MarkBooked) => match found.get(booking) {
-                Some(found) => marks.entry(found.row.show_id).or_default().push((place, found.row.sale())),
-                None => drop(outcomes.insert(place, Err(EffectError::NoBooking(*booking)))),
+                Some(found) => marks.entry(found.row.show_id).or_default().push((index, found.row.sale())),
+                None => drop(outcomes.insert(index, Err(EffectError::NoBooking(*booking)))),
             },
-            (Ok(found), Effect::SendTicket) => singly.push((place, *booking, *effect, found.remove(booking))),
-            _ => singly.push((place, *booking, *effect, None)),
+            (Ok(found), Effect::SendTicket) => singly.push((index, *booking, *effect, found.remove(booking))),
+            _ => singly.push((index, *booking, *effect, None)),
         }
     }
     for (show, sales) in marks {
         for part in sales.chunks(MAX_PER_CALL) {
-            let marked = mark(state, show, part).await;
-            outcomes.extend(part.iter().map(|(place, _)| (*place, marked.clone().map_err(EffectError::from))));
+            let marked = mark_booked(state, show, part).await;
+            outcomes.extend(part.iter().map(|(index, _)| (*index, marked.clone().map_err(EffectError::from))));
         }
     }
     let done = futures::stream::iter(singly)
-        .map(|(place, booking, effect, found)| async move {
+        .map(|(index, booking, effect, found)| async move {
             let done = match found {
-                Some(found) => ticket(state, &found).await,
+                Some(found) => mail_tickets(state, &found).await,
                 None => perform(state, booking, effect).await,
             };
-            (place, done)
+            (index, done)
         })
         .buffer_unordered(MAX_CONCURRENT);
     outcomes.extend(done.collect::<Vec<_>>().await);
     outcomes.into_values().collect()
 }
 
-async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, FencedSelection)]) -> ApiResult<()> {
+async fn mark_booked(state: &SellingState, show: Uuid, sales: &[(usize, FencedSelection)]) -> ApiResult<()> {
     let show = state.catalogue.find_show(show).await?;
     let sales: Vec<FencedSelection> = sales.iter().map(|(_, sale)| sale.clone()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }
 
-async fn ticket(state: &SellingState, found: &BookingDetails) -> Result<(), EffectError> {
+async fn mail_tickets(state: &SellingState, found: &BookingDetails) -> Result<(), EffectError> {
     let show = state.catalogue.find_show(found.row.show_id).await?;
     ticket_mails::send(state, &show, &found.row, seats(found)).await
 }
@@ -363,7 +363,7 @@ pub struct BookingEffects {
 }
 
 impl BookingEffects {
-    /// Makes the handler.
+    /// Creates the handler.
     #[must_use]
     pub const fn new(state: SellingState) -> Self {
         Self { state }
@@ -385,7 +385,7 @@ impl From<EffectError> for EffectFailure {
     fn from(error: EffectError) -> Self {
         let kind = if error.is_definite() {
             FailureKind::Definite
-        } else if error.is_gateway_away() || error.is_lock_store_away() {
+        } else if error.is_gateway_unavailable() || error.is_lock_store_unavailable() {
             FailureKind::Unavailable
         } else {
             FailureKind::Temporary

@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::checkout::at_once::at_once;
+use super::checkout::at_once::create_and_pay;
 use super::checkout::confirm;
 use super::checkout::create::{Order, create};
 use super::views::view;
@@ -72,7 +72,7 @@ async fn make(
         let order = Order { show: &show, visitor: &visitor, request: &request, intent: &intent };
         let Some(terms) = &request.pay else { return create(&state, order).await };
         let began = Instant::now();
-        let answer = at_once(&state, order, terms, &mut turn).await;
+        let answer = create_and_pay(&state, order, terms, &mut turn).await;
         telemetry::confirmed(began.elapsed());
         answer
     };
@@ -131,7 +131,7 @@ async fn pay(
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
 ///
-/// Cancel all of it, or the seats of `{"seats": [46]}`.
+/// Cancel all of it, or the seats of `{"seats": [46], "labels": ["C7"]}`: with `labels`, none that is called otherwise by now.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),

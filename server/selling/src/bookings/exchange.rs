@@ -112,7 +112,7 @@ fn wrong_state(words: &str) -> Problem {
 /// Builds the new booking: the same people, other seats.
 fn fresh_row(old: &BookingRow, sale: &CounterSale<'_>, means: Option<Means>, now: Timestamp) -> ApiResult<BookingRow> {
     let sale = CounterSale { means: means.unwrap_or(Means::Card), buyer: ("", ""), ..*sale };
-    let row = counter::wanted(&sale, now)?;
+    let row = counter::new_counter_row(&sale, now)?;
     // A buyer who paid online finds it in their own list; a counter booking has no visitor.
     let owner = if means.is_none() { old.owner.clone() } else { row.owner.clone() };
     Ok(BookingRow { owner, buyer: old.buyer.clone(), holder: old.holder.clone(), ..row })
@@ -148,7 +148,7 @@ fn difference(
 /// Moves all money that is left, together with the amount paid at the counter.
 async fn move_payment(tx: &mut PgConnection, old: &BookingRow, fresh: &BookingRow, now: Timestamp) -> ApiResult<()> {
     let there = old.machine.total.minor.max(fresh.machine.total.minor);
-    if !payment_rows::move_on(tx, (old.id, fresh.id), Some(there), now).await? {
+    if !payment_rows::move_money(tx, (old.id, fresh.id), Some(there), now).await? {
         return Err(Problem::internal(&format!("booking {} is sold and has no money that could move", old.id)));
     }
     Ok(())

@@ -12,8 +12,9 @@ use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 
+use super::checkout::checks;
 use super::checkout::create::MAX_REFERENCE_DRAWS;
-use super::checkout::instruments::{self, PaidWith};
+use super::checkout::instruments::{self, InstrumentDigest};
 use super::claims::seat_claims;
 use super::effects::EffectError;
 use super::money::{declines, payment_rows};
@@ -30,12 +31,14 @@ use seats::seat_locks::{
 
 /// Length of a hold for late money, milliseconds: the sale follows at once.
 const HOLD_MS: i64 = 30 * SECOND_MS;
-/// Time without the lock store after which the money is refunded, milliseconds.
-const PATIENCE_MS: i64 = 60 * SECOND_MS;
+/// Maximum outage of the lock store, milliseconds; after it the money is refunded.
+const MAX_OUTAGE_MS: i64 = 60 * SECOND_MS;
 /// Attempts to hold other seats before the refund: another buyer may be faster each time.
-const MAX_CHOICES: usize = 4;
+const MAX_HOLD_ATTEMPTS: usize = 4;
 /// The reason of a refund where late money found no seats.
 const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
+/// The reason of a refund where the buyer bought other seats meanwhile.
+const ABOVE_PERSON_LIMIT: &str = "With these seats the buyer would have more than one person may have.";
 
 /// Stores the buyer's preference for late money; the default needs no row.
 pub(super) async fn store_late_preference(
@@ -53,8 +56,12 @@ pub(super) async fn store_late_preference(
 }
 
 /// Finds seats for late money, or refunds it. An effect, performed at least once.
-pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
-    if !is_waiting(row) {
+pub(super) async fn find_seats_or_refund(
+    state: &SellingState,
+    show: &Show,
+    row: &BookingRow,
+) -> Result<(), EffectError> {
+    if !has_late_money(row) {
         return Ok(());
     }
     let mut connection = state.pg.acquire().await?;
@@ -64,9 +71,9 @@ pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -
     if let Some(why) = facts.refund_reason(show, now) {
         return refund_late_money(state, row, why).await;
     }
-    let instrument = PaidWith::of_payment(state, show, row.id).await?;
+    let instrument = InstrumentDigest::of_payment(state, show, row.id).await?;
     match hold_seats(state, show, row, facts.if_late).await {
-        Ok(Some(held)) => match take(state, show, row, &held, instrument.as_ref()).await {
+        Ok(Some(held)) => match move_to_new_booking(state, show, row, &held, instrument.as_ref()).await {
             Ok(None) => Ok(()),
             Ok(Some(why)) => {
                 release_late_hold(state, show, row, &held).await;
@@ -75,15 +82,16 @@ pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -
             Err(error) => Err(error),
         },
         Ok(None) => refund_late_money(state, row, "The seats were no longer free when the payment came.").await,
-        Err(EffectError::Store(problem)) if now.since(facts.since) > PATIENCE_MS => {
-            tracing::warn!(booking = %row.id, ?problem, "late money of {} is refunded: holding seats failed", row.id);
+        Err(EffectError::Store(problem)) if now.since(facts.since) > MAX_OUTAGE_MS => {
+            tracing::warn!(booking = %row.id, ?problem, "hold seats for late money of {} failed; it is refunded", row.id);
             refund_late_money(state, row, "Seats could not be held when the payment came.").await
         }
         Err(error) => Err(error),
     }
 }
 
-const fn is_waiting(row: &BookingRow) -> bool {
+/// Returns true if the booking has ended and its money is neither moved nor refunded.
+const fn has_late_money(row: &BookingRow) -> bool {
     row.machine.state.is_final() && matches!(row.machine.money, MoneyState::Paid)
 }
 
@@ -171,9 +179,9 @@ async fn hold_seats(
         return Ok(None);
     }
     let rows: Vec<Vec<PricedSeat>> =
-        show.layout.rows().map(|seats| seats.filter_map(|seat| place_of(show, seat)).collect()).collect();
-    let lost: Vec<PricedSeat> = row.seats.iter().filter_map(|seat| place_of(show, *seat)).collect();
-    for _ in 0..MAX_CHOICES {
+        show.layout.rows().map(|seats| seats.filter_map(|seat| priced_seat(show, seat)).collect()).collect();
+    let lost: Vec<PricedSeat> = row.seats.iter().filter_map(|seat| priced_seat(show, *seat)).collect();
+    for _ in 0..MAX_HOLD_ATTEMPTS {
         let map = with_map(state, show, || state.locks.snapshot(show.id)).await?.map;
         let is_free = |seat: SeatIndex| map.get(seat as usize) == Some(&(SeatState::Available as u8));
         let Some(mut seats) = reseat::find_replacement(&rows, &lost, is_free) else { return Ok(None) };
@@ -185,7 +193,7 @@ async fn hold_seats(
     Ok(None)
 }
 
-fn place_of(show: &Show, seat: SeatIndex) -> Option<PricedSeat> {
+fn priced_seat(show: &Show, seat: SeatIndex) -> Option<PricedSeat> {
     let ((x, y), _) = show.layout.place(seat)?;
     let category = show.category(seat);
     Some(PricedSeat { seat, x, y, kind: category.kind, price: category.price.minor })
@@ -197,7 +205,7 @@ async fn renew_kept_hold(
     show: &Show,
     row: &BookingRow,
 ) -> Result<Option<StoredHold>, EffectError> {
-    let kept = declines::kept(&mut *state.pg.acquire().await?, row.id).await?;
+    let kept = declines::kept_hold(&mut *state.pg.acquire().await?, row.id).await?;
     let Some(kept) = kept else { return Ok(None) };
     let mine = with_map(state, show, || state.locks.hold_of(show.id, &row.owner)).await?;
     let Some(mine) = mine.filter(|held| held.hold == kept.hold && held.selection.seats == row.seats) else {
@@ -240,7 +248,11 @@ async fn hold(
     let mut answers =
         with_map(state, show, || state.locks.lock(show.id, terms, std::slice::from_ref(&attempt))).await?;
     match answers.pop() {
-        Some(Ok(held)) => Ok(Some(held)),
+        // A repeat gets the answer of a hold that has been released or has expired since.
+        Some(Ok(held)) => {
+            let live = with_map(state, show, || state.locks.hold_of(show.id, &attempt.owner)).await?;
+            Ok(live.filter(|live| live.hold == held.hold))
+        }
         // A hold of an earlier attempt, for other seats: it is released, and the next attempt finds it gone.
         Some(Err(Refusal::OtherHold(other))) => {
             let owner = late_owner(row);
@@ -258,24 +270,27 @@ fn late_owner(row: &BookingRow) -> String {
 async fn release_late_hold(state: &SellingState, show: &Show, row: &BookingRow, held: &StoredHold) {
     let owner = late_owner(row);
     if let Err(problem) = with_map(state, show, || state.locks.release(show.id, held.hold, &owner)).await {
-        tracing::debug!(?problem, "releasing a hold for late money failed; it expires");
+        tracing::debug!(?problem, "release a hold for late money failed; it expires");
     }
 }
 
 /// Moves seats and money to a new booking, in one transaction. Returns the reason, with nothing written, when a seat
-/// was sold to another buyer, or the card has paid for too many.
-async fn take(
+/// was sold to another buyer, or the person or the card would have too many.
+async fn move_to_new_booking(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
     held: &StoredHold,
-    instrument: Option<&PaidWith>,
+    instrument: Option<&InstrumentDigest>,
 ) -> Result<Option<&'static str>, EffectError> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
-    if !is_waiting(&row) {
+    if !has_late_money(&row) {
         return Ok(None);
+    }
+    if !checks::allows_late_money(&mut tx, show, &row, now).await? {
+        return Ok(Some(ABOVE_PERSON_LIMIT));
     }
     let agreed = sql::seats(&mut tx, row.id).await?;
     let Some(fresh) = insert(&mut tx, &row, held, now).await? else {
@@ -289,11 +304,13 @@ async fn take(
     if !seat_claims::claim(&mut tx, &pending, now).await?.is_empty() {
         return Ok(Some(SOLD_TO_OTHERS));
     }
-    let has_moved = payment_rows::move_on(&mut tx, (row.id, fresh.id), None, now).await?;
-    assert!(has_moved, "money that waits has not moved");
-    if let Some(instrument) = instrument
-        && !instruments::settle(&mut tx, show, &pending, instrument).await?
-    {
+    let has_moved = payment_rows::move_money(&mut tx, (row.id, fresh.id), None, now).await?;
+    assert!(has_moved, "late money has not moved before");
+    let is_within_card_limit = match instrument {
+        Some(instrument) => instruments::try_record(&mut tx, show, &pending, instrument).await?,
+        None => instruments::allows_late_money(&mut tx, show, &pending).await?,
+    };
+    if !is_within_card_limit {
         return Ok(Some(moves::causes::CARD_LIMIT.reason));
     }
     let paid = BookingEvent::PaymentSucceeded { amount: row.machine.total };
@@ -366,7 +383,7 @@ async fn refund_late_money(state: &SellingState, row: &BookingRow, why: &str) ->
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
-    if is_waiting(&row) {
+    if has_late_money(&row) {
         step(&mut tx, &row, BookingEvent::LateMoneyReturned { amount: row.machine.total }, why, now).await?;
         tx.commit().await?;
         outbox::wake(state);

@@ -36,12 +36,12 @@ pub use by_mail::{
     OpenedByMail, ask_to_cancel, cancel_by_mail, find as find_by_mail, open as open_by_mail, open_to_cancel,
 };
 pub use cancel::{
-    CallOffProgress, CounterReturn, StaffCancellation, bookings_with, call_off, call_off_in, cancel_booking, pay_out,
-    take_back, undo_batch, undo_in_full, withdraw_forever as withdraw_seats_forever, withdraw_in as withdraw_seats_in,
-    work_forever as cancel_shows_forever,
+    CallOffProgress, CounterReturn, ReturnedSeats, StaffCancellation, bookings_with, call_off, call_off_in,
+    cancel_booking, cancel_shows_forever, labels_without_seats, pay_out, take_back, undo_batch, undo_in_full,
+    withdraw_forever as withdraw_seats_forever, withdraw_in as withdraw_seats_in,
 };
 pub use checkout::create::extend_booking;
-pub use claims::{Holder, LostClaims, claimed_among, of_seat as holder_of_seat};
+pub use claims::{Holder, LostClaims, claimed_among, holder_of_seat};
 pub use commits::Commits;
 pub use counter::{
     CounterLookup, CounterSale, CounterSaleError, CounterSaleResult, close_hold, find_by_id, find_by_reference,

@@ -34,7 +34,7 @@ pub(super) mod causes {
     pub(crate) const CHECKED_OUT: Cause<'_> = Cause::of("buyer", "Checked out.");
     pub(crate) const HOLD_CONFIRMED: Cause<'_> = Cause::of("system", "The lock store confirmed the hold.");
     pub(crate) const PRESSED_PAY: Cause<'_> = Cause::of("buyer", "Pressed Pay while the hold was alive.");
-    pub(crate) const GATEWAY_SAID: Cause<'_> = Cause::of("gateway", "The gateway said so.");
+    pub(crate) const GATEWAY_ANSWERED: Cause<'_> = Cause::of("gateway", "The gateway said so.");
     pub(crate) const WEBHOOK: Cause<'_> = Cause::of("gateway", "The gateway sent a signed webhook.");
     pub(crate) const SHOW_STARTED: Cause<'_> = Cause::of("system", "The show had started when the payment came.");
     pub(crate) const SHOW_CALLED_OFF: Cause<'_> =

@@ -18,7 +18,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::cancel::reason_of;
-use super::checkout::create::unmoved;
+use super::checkout::create::move_problem;
 use super::ledger;
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
@@ -188,9 +188,9 @@ async fn decide(
     }
     let words = format!("{}: {reason}", effect.as_str());
     let cause = Cause { actor: "staff", reason: &words };
-    let row = moves::note(tx, &row, decision.event(), cause, now).await.map_err(unmoved)?;
+    let row = moves::note(tx, &row, decision.event(), cause, now).await.map_err(move_problem)?;
     if decision == Decision::Close {
-        follow(tx, &row, effect, cause, now).await.map_err(unmoved)?;
+        apply_consequences(tx, &row, effect, cause, now).await.map_err(move_problem)?;
     }
     Ok(row.reference)
 }
@@ -219,12 +219,13 @@ async fn decide_difference(
         Decision::Retry => "ledger_compared_again",
         Decision::Close => "ledger_settled",
     };
-    let row = moves::note(tx, &row, event, Cause { actor: "staff", reason: &words }, now).await.map_err(unmoved)?;
+    let row =
+        moves::note(tx, &row, event, Cause { actor: "staff", reason: &words }, now).await.map_err(move_problem)?;
     Ok(row.reference)
 }
 
 /// Applies the consequences of a settled effect to its booking.
-async fn follow(
+async fn apply_consequences(
     tx: &mut PgConnection,
     row: &BookingRow,
     effect: Effect,
@@ -244,7 +245,7 @@ async fn follow(
         Effect::RefundPart { number, .. } => refunds::settle(tx, row, number, cause, now).await,
         Effect::VoidLeft => {
             // Otherwise the next round of `void_left` would refund the money a second time.
-            for gateway in payment_rows::unsettled(tx, row.id).await? {
+            for gateway in payment_rows::unsettled_gateways(tx, row.id).await? {
                 payment_rows::settle_left(tx, row.id, &gateway, SETTLED_AS, now).await?;
             }
             Ok(())

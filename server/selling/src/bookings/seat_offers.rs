@@ -70,17 +70,17 @@ pub(super) async fn answer(
         return Err(Problem::new(Code::WrongState, words));
     };
     let after = if request.take {
-        answered(&mut tx, offer.move_id, booking, "taken", now).await?;
+        close_offer(&mut tx, offer.move_id, booking, "taken", now).await?;
         let words = format!("The buyer takes {}.", offer.after.join(", "));
         moves::apply(&mut tx, &row, BookingEvent::Relocated, Cause::of("buyer", &words), now)
             .await
-            .map_err(cancel::unmoved)?
+            .map_err(cancel::cancellation_problem)?
     } else {
         if tickets::has_admissions(&mut tx, booking, None).await? {
             let words = "Someone has already come in with these tickets. The box office may help.";
             return Err(Problem::new(Code::WrongState, words));
         }
-        answered(&mut tx, offer.move_id, booking, "declined", now).await?;
+        close_offer(&mut tx, offer.move_id, booking, "declined", now).await?;
         let words = "You chose a refund rather than other seats.";
         undo_in_full(&mut tx, &row, Cause::of("buyer", words), now).await?
     };
@@ -98,25 +98,25 @@ pub(super) async fn answer(
 pub async fn end_due_seat_offers(state: &SellingState) -> ApiResult<()> {
     let now = state.clock.now();
     for booking in due_offers(&state.pg, now, MAX_DUE).await? {
-        if let Err(problem) = end(state, booking, now).await {
-            tracing::warn!(?problem, %booking, "the offer to {booking} ends in the next round");
+        if let Err(problem) = end_offer(state, booking, now).await {
+            tracing::warn!(?problem, %booking, "end the offer to {booking} failed; the next round retries it");
         }
     }
     Ok(())
 }
 
-async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> ApiResult<()> {
+async fn end_offer(state: &SellingState, booking: Uuid, now: Timestamp) -> ApiResult<()> {
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let offer = lock_offer(&mut tx, booking).await?;
     let Some(OfferRow { move_id, .. }) = offer.filter(|offer| from_utc(offer.answer_until) <= now) else {
         return Ok(());
     };
-    let stands = row.machine.state == BookingState::Confirmed;
+    let is_confirmed = row.machine.state == BookingState::Confirmed;
     // A visitor who was admitted with the ticket has accepted the place.
-    let is_in_use = stands && tickets::has_admissions(&mut tx, booking, None).await?;
-    answered(&mut tx, move_id, booking, if is_in_use { "taken" } else { "lapsed" }, now).await?;
-    if stands && !is_in_use {
+    let is_in_use = is_confirmed && tickets::has_admissions(&mut tx, booking, None).await?;
+    close_offer(&mut tx, move_id, booking, if is_in_use { "taken" } else { "lapsed" }, now).await?;
+    if is_confirmed && !is_in_use {
         let words = "The show moved to another screen, and we heard nothing from you about the other seats.";
         undo_in_full(&mut tx, &row, Cause::of("system", words), now).await?;
     }
@@ -160,7 +160,13 @@ async fn lock_offer(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option
 }
 
 /// Closes the offer as `taken`, `declined` or `lapsed`.
-async fn answered(tx: &mut PgConnection, move_id: Uuid, booking: Uuid, how: &str, now: Timestamp) -> sqlx::Result<()> {
+async fn close_offer(
+    tx: &mut PgConnection,
+    move_id: Uuid,
+    booking: Uuid,
+    how: &str,
+    now: Timestamp,
+) -> sqlx::Result<()> {
     let sql = "UPDATE moved_bookings SET state = $3, answered_at = $4
                WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'";
     let done = sqlx::query(sql).bind_all((move_id, booking, how, to_utc(now))).execute(tx).await?;

@@ -149,18 +149,18 @@ pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Opt
 }
 
 /// Bounds the wait for bookings that are being written, before their show is marked.
-const BOUND_OF_SHOW_LOCK: &str = "SET LOCAL lock_timeout = '2s'";
+const SET_SHOW_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
 /// SQLSTATE of a lock that was not available within its timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// Locks a show against writers of its bookings, before it is marked as called off or moving. FOR UPDATE waits for the
 /// FOR KEY SHARE of their foreign key, which an update of the show does not. Where sales never pause the lock may
-/// never be available, since a waiting FOR UPDATE does not hold off FOR KEY SHARE: after [`BOUND_OF_SHOW_LOCK`] the
+/// never be available, since a waiting FOR UPDATE does not hold off FOR KEY SHARE: after [`SET_SHOW_LOCK_TIMEOUT`] the
 /// show is marked without it, which ends its sales. So a caller that acts on the mark takes the lock before it relies
 /// on having seen every booking.
 pub async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
     let mut attempt = tx.begin().await?;
-    sqlx::query(BOUND_OF_SHOW_LOCK).execute(&mut *attempt).await?;
+    sqlx::query(SET_SHOW_LOCK_TIMEOUT).execute(&mut *attempt).await?;
     let locked = sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(&mut *attempt).await;
     match locked {
         Ok(_) => {

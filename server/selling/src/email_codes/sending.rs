@@ -30,7 +30,7 @@ pub async fn send_forever(state: SellingState) {
         match send_due(&state).await {
             Ok(sent) if sent == MAX_PER_ROUND as usize => continue,
             Ok(_) => {}
-            Err(cause) => tracing::warn!(%cause, "reading due codes failed"),
+            Err(cause) => tracing::warn!(%cause, "read due codes failed"),
         }
         if !wait_for_wake(&state.stop, &state.email_codes.wake, LOOK_EVERY).await {
             return;
@@ -47,17 +47,17 @@ async fn send_due(state: &SellingState) -> sqlx::Result<usize> {
 }
 
 async fn send(state: &SellingState, due: &ToSend, now: Timestamp) -> sqlx::Result<()> {
-    match state.email_codes.messenger.send(&written(state, due, now)).await {
+    match state.email_codes.messenger.send(&compose(state, due, now)).await {
         Ok(()) => sql::sent(&state.pg, due.id).await,
         Err(not_sent) => {
             let cause = &not_sent.cause;
-            tracing::warn!(code = %due.id, carrier = not_sent.carrier, %cause, "a code will be sent again");
+            tracing::warn!(code = %due.id, carrier = not_sent.carrier, %cause, "send a code failed; it is retried");
             sql::postpone(&state.pg, due.id, now.plus_ms(ids::jitter(PAUSE_MS).cast_signed())).await
         }
     }
 }
 
-fn written(state: &SellingState, due: &ToSend, now: Timestamp) -> Message {
+fn compose(state: &SellingState, due: &ToSend, now: Timestamp) -> Message {
     let language = Language::of_tag(&due.language).unwrap_or_default();
     let code = service::code_of(state, due.id);
     let minutes = CODE_LIFE_MS / MINUTE_MS;

@@ -18,7 +18,7 @@ use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::Visitor;
 use identity::accounts::{self, normalise_address};
 use platform::clock::rfc3339;
-use platform::rate_limits::Allowance;
+use platform::rate_limits::{AddressAllowance, Allowance};
 use platform::{housekeeping, ids};
 
 /// Number of different codes.
@@ -52,7 +52,7 @@ pub(super) async fn ask(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    wanted_at(show)?;
+    require_codes(show)?;
     catalogue::sales_open(show, now)?;
     let mail_to = accounts::email_of(&request.email)?;
     let email = normalise_address(mail_to);
@@ -91,11 +91,12 @@ pub(super) async fn prove(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    wanted_at(show)?;
+    require_codes(show)?;
     let email = normalise_address(&request.email);
     let typed = request.code.digits();
     let typed = typed.ok_or_else(|| Problem::new(Code::EmailCodeWrong, "A code has six digits."))?;
-    let tried = sql::take_try(&state.pg, &visitor.owner, &email, MAX_TRIES, now).await?.ok_or_else(over)?;
+    let tried =
+        sql::take_try(&state.pg, &visitor.owner, &email, MAX_TRIES, now).await?.ok_or_else(invalid_code_problem)?;
     let expected = digest(state, tried.id, &typed);
     if !bool::from(expected.as_bytes().ct_eq(tried.code_digest.as_bytes())) {
         return Err(wrong_code_problem(&tried));
@@ -105,7 +106,7 @@ pub(super) async fn prove(
         return Ok(answer);
     }
     if !sql::set_proven(&mut tx, tried.id, &visitor.owner, USED_UP, now).await? {
-        return Err(over());
+        return Err(invalid_code_problem());
     }
     let valid_until = now.plus_ms(PROVEN_MS);
     let view = EmailProofView {
@@ -123,8 +124,8 @@ pub(super) fn replay_fingerprint(state: &SellingState, request: &EmailProofReque
     (request.email.clone(), typed)
 }
 
-/// Refuses shows without codes: otherwise anyone could have mails sent to any address.
-fn wanted_at(show: &Show) -> ApiResult<()> {
+/// Refuses shows without codes: otherwise any visitor could have mails sent to any address.
+fn require_codes(show: &Show) -> ApiResult<()> {
     if show.email_code {
         return Ok(());
     }
@@ -134,14 +135,14 @@ fn wanted_at(show: &Show) -> ApiResult<()> {
 fn wrong_code_problem(tried: &Tried) -> Problem {
     let left = MAX_TRIES - tried.tries;
     if left <= 0 {
-        return over();
+        return invalid_code_problem();
     }
     let detail = format!("This is not the code we mailed last. Look again; tries left: {left}.");
     Problem::new(Code::EmailCodeWrong, detail)
 }
 
-/// The same answer for a code that does not exist, has expired, or was tried too often.
-fn over() -> Problem {
+/// Builds the refusal of a code: the same for one that does not exist, has expired, or was tried too often.
+fn invalid_code_problem() -> Problem {
     let detail = "The code's time is over, or it was tried too often. Ask for another one; your seats stay yours.";
     Problem::new(Code::EmailCodeOver, detail)
 }
@@ -155,8 +156,8 @@ const PAIR: Allowance = Allowance { name: "code-pair", burst: 6, each_ms: 600_00
 /// Limit per recipient, from all networks: as much as four of them, so that no single network keeps a person out, and a
 /// mailbox gets at most 48 codes in the busiest hour.
 const PERSON: Allowance = Allowance { name: "code-person", burst: 24, each_ms: 150_000 };
-/// Limit per network address: a household, or an office behind one.
-const ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms: 10_000 };
+/// Limits per address, a household or an office behind one, and per network.
+const ADDRESS: AddressAllowance = AddressAllowance::new(("code-address", "code-network"), 60, 10_000);
 
 /// Counts a code for this visitor, recipient (by normalized address) and network address. A visitor above its limit
 /// consumes nothing of the shared limits; an address or a network above its limit consumes nothing of the recipient's.
@@ -165,7 +166,7 @@ const ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms:
 /// 429.
 async fn count_code(state: &SellingState, visitor: &str, person: &str, address: &ClientAddress) -> ApiResult<()> {
     state.rate_limits.take(&VISITOR, visitor).await?;
-    state.rate_limits.take(&ADDRESS, &address.0).await?;
+    state.rate_limits.take_from_address(&ADDRESS, &address.0, &address.network()).await?;
     Ok(state.rate_limits.take_per_network((&PAIR, &PERSON), person, &address.network()).await?)
 }
 

@@ -57,8 +57,8 @@ async fn take(
 ) -> ApiResult<Response> {
     let show = state.catalogue.find_show_or_rehearsal(show).await?;
     let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
-    let answer = once(&state, &intent, async || {
-        let asked = asked(&visitor, &show, &intent);
+    let answer = replay_or_run(&state, &intent, async || {
+        let asked = request_identity(&visitor, &show, &intent);
         let granted = async {
             waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
             let selection = read_selection(&show, &wish)?;
@@ -76,7 +76,8 @@ async fn take(
         let held = match granted.await {
             Ok(held) => held,
             Err(refusal) => {
-                Box::pin(service::unless_granted(&state, &show, &visitor.owner, asked, asked.id, refusal)).await?
+                Box::pin(service::earlier_grant_or_refusal(&state, &show, &visitor.owner, asked, asked.id, refusal))
+                    .await?
             }
         };
         Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
@@ -101,21 +102,21 @@ fn read_selection(show: &Show, wish: &HoldRequest) -> ApiResult<Selection> {
 
 /// Returns the identity of a request in the lock store, which replays the same answer for it. The request has its
 /// only effect there, so its key is stored there as well (docs/decisions/0004).
-fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> RequestIdentity {
+fn request_identity(visitor: &Visitor, show: &Show, intent: &Intent) -> RequestIdentity {
     let id = ids::derived_id(&[&visitor.owner, &show.id.to_string(), intent.key()]);
     RequestIdentity { id, digest: intent.digest() }
 }
 
 /// Returns this process's cached answer, or else the lock store's, which is then cached: a replay gets the
 /// same answer also when the hold has ended, and costs the store nothing.
-async fn once(
+async fn replay_or_run(
     state: &SellingState,
     intent: &Intent,
     ask: impl AsyncFnOnce() -> ApiResult<Answer>,
 ) -> ApiResult<Answer> {
     let now = state.clock.now();
-    if let Some(answer) = state.idempotency.known(intent, now)? {
-        state.idempotency.note_wording(intent);
+    if let Some(answer) = state.idempotency.find_cached(intent, now)? {
+        state.idempotency.add_fingerprint(intent);
         return Ok(answer);
     }
     let answer = ask().await?;
@@ -137,7 +138,7 @@ async fn mine(
     let show = state.catalogue.find_show(show).await?;
     let held = with_map(&state, &show, || state.locks.hold_of(show.id, &visitor.owner)).await?;
     let held = match held {
-        Some(held) if !is_anothers_offer(&state, &visitor, held.hold).await? => held,
+        Some(held) if !is_offer_of_other_owner(&state, &visitor, held.hold).await? => held,
         // Most visitors hold nothing, and a browser prints a 404 where its owner sees it.
         _ => return Ok((visitor, StatusCode::NO_CONTENT).into_response()),
     };
@@ -168,12 +169,12 @@ async fn change(
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.find_show(show).await?;
-    if is_anothers_offer(&state, &visitor, hold).await? {
+    if is_offer_of_other_owner(&state, &visitor, hold).await? {
         return Err(service::refusal_problem(&show, &Refusal::Gone));
     }
     let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
-    let answer = once(&state, &intent, async || {
-        let asked = asked(&visitor, &show, &intent);
+    let answer = replay_or_run(&state, &intent, async || {
+        let asked = request_identity(&visitor, &show, &intent);
         let changed = async {
             let mut trying = LimitedCaller::new(show.id, &visitor, &address);
             trying.count_change(&state, &show).await?;
@@ -187,7 +188,7 @@ async fn change(
         let held = match changed.await {
             Ok(held) => held,
             Err(refusal) => {
-                Box::pin(service::unless_granted(&state, &show, &visitor.owner, asked, hold, refusal)).await?
+                Box::pin(service::earlier_grant_or_refusal(&state, &show, &visitor.owner, asked, hold, refusal)).await?
             }
         };
         // The hold is empty: it has ended.
@@ -217,13 +218,13 @@ async fn extend(
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
     let show = state.catalogue.find_show(show).await?;
-    if is_anothers_offer(&state, &visitor, hold).await? {
+    if is_offer_of_other_owner(&state, &visitor, hold).await? {
         return Err(service::refusal_problem(&show, &Refusal::Gone));
     }
     let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
-    let answer = once(&state, &intent, async || {
+    let answer = replay_or_run(&state, &intent, async || {
         LimitedCaller::new(show.id, &visitor, &address).count_change(&state, &show).await?;
-        let asked = asked(&visitor, &show, &intent);
+        let asked = request_identity(&visitor, &show, &intent);
         let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
         Answer::json(StatusCode::OK, &service::view(&show, &held, None))
     });
@@ -246,7 +247,7 @@ async fn release(
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
 ) -> ApiResult<StatusCode> {
     let show = state.catalogue.find_show(show).await?;
-    if is_anothers_offer(&state, &visitor, hold).await? {
+    if is_offer_of_other_owner(&state, &visitor, hold).await? {
         return Ok(StatusCode::NO_CONTENT);
     }
     let asked = with_map(&state, &show, || state.locks.release(show.id, hold, &visitor.owner));
@@ -276,8 +277,8 @@ async fn leave(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Checks for an offer that the caller's cookie no longer opens: like bookings, the place in line belongs to an
+/// Returns true for an offer that the caller's cookie no longer opens: like bookings, the place in line belongs to an
 /// account, and releasing its hold leaves the line.
-async fn is_anothers_offer(state: &SellingState, visitor: &Visitor, hold: Uuid) -> ApiResult<bool> {
+async fn is_offer_of_other_owner(state: &SellingState, visitor: &Visitor, hold: Uuid) -> ApiResult<bool> {
     Ok(is_offer(hold) && !accounts::is_own_visitor(state, visitor).await?)
 }

@@ -65,7 +65,7 @@ async fn flush(state: &SellingState) {
     let counted = state.hold_tally.take();
     for some in counted.chunks(MAX_PER_WRITE) {
         if let Err(cause) = write(&state.pg, some, state.clock.now()).await {
-            tracing::warn!(%cause, shows = some.len(), "writing hold counts failed; they are written later");
+            tracing::warn!(%cause, shows = some.len(), "write hold counts failed; they are written later");
             state.hold_tally.add(some.iter().copied());
         }
     }

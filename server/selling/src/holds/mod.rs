@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use platform::recent::Recent;
+use platform::recent::RecentCache;
 use seats::seat_locks::StoredHold;
 
 pub use endpoints::routes;
@@ -23,22 +23,22 @@ const MAX_KEPT: usize = 16_384;
 
 /// The cache of holds as this replica granted or changed them. A checkout shortly afterwards need not read the hold
 /// from the lock store first: it sends the cached hold, and the store compares.
-pub struct HoldCache(Recent<(String, StoredHold)>);
+pub struct HoldCache(RecentCache<(String, StoredHold)>);
 
 impl Default for HoldCache {
     fn default() -> Self {
-        Self(Recent::new(MAX_KEPT))
+        Self(RecentCache::new(MAX_KEPT))
     }
 }
 
 impl HoldCache {
     fn keep(&self, owner: &str, held: &StoredHold) {
-        self.0.keep(held.hold, Arc::new((owner.to_owned(), held.clone())));
+        self.0.insert(held.hold, Arc::new((owner.to_owned(), held.clone())));
     }
 
     /// Returns the cached hold if it is this owner's. It may be stale or have ended.
     #[must_use]
     pub fn of(&self, hold: Uuid, owner: &str) -> Option<StoredHold> {
-        self.0.of(hold).filter(|known| known.0 == owner).map(|known| known.1.clone())
+        self.0.get(hold).filter(|known| known.0 == owner).map(|known| known.1.clone())
     }
 }

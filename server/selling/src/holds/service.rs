@@ -9,7 +9,7 @@ use domain::money::Money;
 use domain::seats::{AreaIndex, HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, Places, SeatIndex, SeatState};
 use uuid::Uuid;
 
-use crate::{SellingState, bookings};
+use crate::{SellingState, bookings, waiting_list};
 use catalogue::{Show, on_sale, sales_open};
 use http::{ApiResult, Code, Problem};
 use platform::clock::rfc3339;
@@ -77,15 +77,29 @@ pub fn terms(state: &SellingState, show: &Show) -> HoldLimits {
 }
 
 /// Refuses seats that are reserved for the waiting list; a repeated request still gets its answer.
-async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold: Option<Uuid>) -> ApiResult<()> {
+async fn check_waiting_list(
+    state: &SellingState,
+    show: &Show,
+    owner: &str,
+    hold: Option<Uuid>,
+    selection: &Selection,
+) -> ApiResult<()> {
+    if !waiting_list::is_reserved(state, show, selection).await? {
+        return Ok(());
+    }
     if hold.is_some() {
         let own = with_map(state, show, || state.locks.hold_of(show.id, owner)).await?;
         if own.map(|held| held.hold) == hold {
             return Ok(());
         }
     }
-    let detail = "Others are waiting for seats like these, and free ones go to them first. Join the waiting list: \
-                  what no one before you can use is yours within seconds.";
+    // Refused anyway: the seats to drop help more than the waiting list.
+    let taken = state.hubs.taken_among(show.id, &selection.seats);
+    if !taken.is_empty() {
+        return Err(seats_problem(show, &taken));
+    }
+    let detail = "Others are waiting for seats like these, and free ones go to them first. Join the waiting list, or try \
+                  again in a second: what none of them can use is for you.";
     Err(Problem::new(Code::WaitingListFirst, detail))
 }
 
@@ -98,8 +112,9 @@ pub(super) async fn take(
     selection: Selection,
 ) -> ApiResult<StoredHold> {
     on_sale(show, state.clock.now())?;
+    // Boxed: hardly any attempt is at a show with a waiting list, and each would carry the future.
     if state.waiting.has_any(show, &selection) {
-        check_waiting_list(state, show, owner, Some(asked.id)).await?;
+        Box::pin(check_waiting_list(state, show, owner, Some(asked.id), &selection)).await?;
     }
     let attempt = LockAttempt { asked, owner: owner.to_owned(), selection, takes_kept: false };
     let asked_at = state.clock.now();
@@ -130,7 +145,7 @@ pub(super) async fn change(
     if !add.is_empty() {
         on_sale(show, state.clock.now())?;
         if state.waiting.has_any(show, &add) {
-            check_waiting_list(state, show, owner, None).await?;
+            Box::pin(check_waiting_list(state, show, owner, None, &add)).await?;
         }
     }
     let change = HoldUpdate { asked, hold, owner: owner.to_owned(), add, remove };
@@ -150,16 +165,16 @@ pub(super) async fn extend(
     asked: RequestIdentity,
     hold: Uuid,
 ) -> ApiResult<StoredHold> {
-    let held = match lengthen(state, show, owner, asked, hold).await {
+    let held = match extend_in_store(state, show, owner, asked, hold).await {
         Ok(held) => held,
-        Err(refusal) => Box::pin(unless_granted(state, show, owner, asked, hold, refusal)).await?,
+        Err(refusal) => Box::pin(earlier_grant_or_refusal(state, show, owner, asked, hold, refusal)).await?,
     };
     // If it is checked out already, its booking may be paid as long.
     bookings::extend_booking(state, hold, owner, held.expires_at).await?;
     Ok(held)
 }
 
-async fn lengthen(
+async fn extend_in_store(
     state: &SellingState,
     show: &Show,
     owner: &str,
@@ -178,7 +193,7 @@ async fn lengthen(
 ///
 /// The lock store is asked only where a later retry would not help, with bounded concurrency: a successful request
 /// costs nothing here, nor does one that is to be retried (429, 428) or that the store itself refused.
-pub(super) async fn unless_granted(
+pub(super) async fn earlier_grant_or_refusal(
     state: &SellingState,
     show: &Show,
     owner: &str,

@@ -19,7 +19,7 @@ pub use parked::{
     with_parked_refund,
 };
 pub use relay::{Lane, relay_forever};
-pub use sql::{add_done, add_enqueued, contains_effect, done, enqueue, park};
+pub use sql::{add_enqueued, add_removal, contains_effect, enqueue, park, remove};
 
 /// Wakes the relay's lanes; a wake during a busy round is kept.
 #[derive(Default)]
@@ -44,8 +44,8 @@ pub async fn remove_all(state: &crate::SellingState, bookings: &[Uuid], effects:
     if bookings.is_empty() {
         return Ok(());
     }
-    let mut tx = state.pg.begin_with(sql::BY_KEYS_ASYNC_COMMIT).await?;
-    sql::done_all(&mut tx, bookings, effects).await?;
+    let mut tx = state.pg.begin_with(sql::BEGIN_INDEX_SCANS_ASYNC_COMMIT).await?;
+    sql::delete_all(&mut tx, bookings, effects).await?;
     tx.commit().await
 }
 
@@ -57,7 +57,7 @@ pub async fn make_due(state: &crate::SellingState, bookings: &[Uuid], effect: Ef
     if bookings.is_empty() {
         return Ok(());
     }
-    let mut tx = state.pg.begin_with(sql::BY_KEYS).await?;
+    let mut tx = state.pg.begin_with(sql::BEGIN_INDEX_SCANS).await?;
     sql::make_due(&mut tx, bookings, effect, state.clock.now()).await?;
     tx.commit().await?;
     if let Some(lane) = Lane::of(effect) {
@@ -94,7 +94,7 @@ pub struct EffectFailure {
 pub enum FailureKind {
     /// A retry may succeed.
     Temporary,
-    /// A gateway or the lock store is unavailable; retries go on for longer.
+    /// A gateway or the lock store is unavailable; it is retried for longer.
     Unavailable,
     /// A gateway or the database refused; no retry changes that.
     Definite,

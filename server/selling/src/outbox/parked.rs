@@ -144,7 +144,7 @@ pub async fn parked_effect(
     .bind_all((id, theatre))
     .fetch_optional(tx)
     .await?;
-    row.map(|row| sql::job(row).map(|job| (job.booking, job.effect))).transpose()
+    row.map(|row| sql::parse_job(row).map(|job| (job.booking, job.effect))).transpose()
 }
 
 /// Puts a parked effect back in the queue and resets its attempts; `false` when another caller was faster.

@@ -22,27 +22,27 @@ const GATHER: Duration = Duration::from_millis(25);
 /// Lease of an effect, milliseconds: longer than the deadlines of everything it calls, with
 /// their retries. After it another relay may take the effect.
 const LEASE_MS: i64 = 60 * SECOND_MS;
-/// Gateway calls that a lane leases at once and performs concurrently: none waits behind a slow one until
-/// its lease expires.
+/// Maximum gateway calls leased at once and performed concurrently: no call waits behind a slow one until its lease
+/// expires.
 const MAX_CONCURRENT_GATEWAY_CALLS: usize = 8;
-/// Map changes leased at once: they go to the lock store many in a call.
-const MAP_TOGETHER: usize = 128;
-/// Mails leased at once…
-const MAILS_TOGETHER: usize = 16;
-/// …and their lease, milliseconds: they are sent in two rounds, and each may take its deadline.
+/// Maximum map effects leased at once. The lock store gets many of them in one call.
+const MAX_LEASED_MAP_EFFECTS: usize = 128;
+/// Maximum mails leased at once.
+const MAX_LEASED_MAILS: usize = 16;
+/// Lease of a mail, milliseconds: the leased mails are sent in two rounds, and each round may take its deadline.
 const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
 /// Attempts after which an effect is parked. With the pauses below that is an hour and a half on average:
 /// a gateway outage of twenty minutes parks nothing.
 const MAX_ATTEMPTS: i32 = 200;
 /// Attempts while the gateway or the lock store is unavailable: about half a day.
-const MAX_ATTEMPTS_WHILE_AWAY: i32 = 9_000;
+const MAX_ATTEMPTS_DURING_OUTAGE: i32 = 9_000;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Maximum pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
 /// Maximum pause while a gateway or the lock store is unavailable: its circuit breaker fails calls at once, so a
 /// shorter pause is cheap, and work resumes soon after recovery.
-const LONGEST_PAUSE_WHILE_AWAY_MS: u64 = 10_000;
+const LONGEST_OUTAGE_PAUSE_MS: u64 = 10_000;
 
 /// Groups of effects that may delay each other. A gateway or a mail server that hangs must not keep sold seats from
 /// the map.
@@ -87,11 +87,12 @@ impl Lane {
         }
     }
 
-    const fn together(self) -> usize {
+    /// Returns the maximum number of effects that the lane leases at once.
+    const fn max_leased(self) -> usize {
         match self {
             Self::Gateway => MAX_CONCURRENT_GATEWAY_CALLS,
-            Self::Map => MAP_TOGETHER,
-            Self::Mail => MAILS_TOGETHER,
+            Self::Map => MAX_LEASED_MAP_EFFECTS,
+            Self::Mail => MAX_LEASED_MAILS,
         }
     }
 }
@@ -100,7 +101,7 @@ impl Lane {
 pub async fn relay_forever(state: SellingState, handler: impl EffectHandler, lane: Lane) {
     while !state.stop.is_cancelled() {
         let now = state.clock.now();
-        match sql::take(&state.pg, lane.effects(), now, now.plus_ms(lane.lease_ms()), lane.together() as i64).await {
+        match sql::take(&state.pg, lane.effects(), now, now.plus_ms(lane.lease_ms()), lane.max_leased() as i64).await {
             Ok(jobs) if !jobs.is_empty() => {
                 match lane {
                     Lane::Gateway => {
@@ -108,10 +109,10 @@ pub async fn relay_forever(state: SellingState, handler: impl EffectHandler, lan
                         each.for_each_concurrent(MAX_CONCURRENT_GATEWAY_CALLS, |job| run(&state, &handler, job)).await;
                     }
                     Lane::Map | Lane::Mail => {
-                        let was_all = jobs.len() < lane.together();
-                        run_together(&state, &handler, lane, jobs).await;
-                        if was_all {
-                            // A query costs more than one more effect: let some gather.
+                        let has_emptied_queue = jobs.len() < lane.max_leased();
+                        run_batch(&state, &handler, lane, jobs).await;
+                        if has_emptied_queue {
+                            // A larger batch costs less than another query: more effects arrive during the pause.
                             tokio::time::sleep(GATHER).await;
                         }
                     }
@@ -119,7 +120,7 @@ pub async fn relay_forever(state: SellingState, handler: impl EffectHandler, lan
                 continue;
             }
             Ok(_) => {}
-            Err(cause) => tracing::warn!(%cause, "reading the outbox failed"),
+            Err(cause) => tracing::warn!(%cause, "read the outbox failed"),
         }
         if !wait_for_wake(&state.stop, lane.wake(&state), POLL_EVERY).await {
             return;
@@ -127,23 +128,24 @@ pub async fn relay_forever(state: SellingState, handler: impl EffectHandler, lan
     }
 }
 
-async fn run_together(state: &SellingState, handler: &impl EffectHandler, lane: Lane, jobs: Vec<Job>) {
+/// Performs effects in one call of the handler, and records each outcome.
+async fn run_batch(state: &SellingState, handler: &impl EffectHandler, lane: Lane, jobs: Vec<Job>) {
     let wanted: Vec<_> = jobs.iter().map(|job| (job.booking, job.effect)).collect();
     let Ok(outcomes) = AssertUnwindSafe(handler.perform_all(&wanted)).catch_unwind().await else {
         tracing::error!(effects = jobs.len(), "a batch of effects panicked; they are retried when their lease expires");
         return;
     };
-    assert_eq!(outcomes.len(), jobs.len(), "every effect comes to something");
+    assert_eq!(outcomes.len(), jobs.len(), "one outcome per effect");
     let mut done = Vec::new();
     for (job, outcome) in jobs.iter().zip(outcomes) {
         match outcome {
             Ok(()) => done.push(job),
-            Err(cause) => fail(state, job, &cause).await,
+            Err(cause) => record_failure(state, job, &cause).await,
         }
     }
     if let Err(cause) = sql::delete(&state.pg, &done).await {
         // Their lease expires, and they are repeated: effects are idempotent.
-        tracing::warn!(%cause, effects = done.len(), "recording the outcome of effects failed");
+        tracing::warn!(%cause, effects = done.len(), "record the outcome of effects failed");
     } else if lane == Lane::Map {
         // Effects that waited for these, for example mails, may be due now.
         super::wake(state);
@@ -161,36 +163,36 @@ async fn run(state: &SellingState, handler: &impl EffectHandler, job: Job) {
         Ok(()) => {
             if let Err(cause) = sql::delete(&state.pg, &[&job]).await {
                 // Its lease expires, and it is repeated: effects are idempotent.
-                tracing::warn!(booking = %job.booking, %cause, "recording the outcome of an effect of {} failed", job.booking);
+                tracing::warn!(booking = %job.booking, %cause, "record the outcome of an effect of {} failed", job.booking);
             }
         }
-        Err(cause) => fail(state, &job, &cause).await,
+        Err(cause) => record_failure(state, &job, &cause).await,
     }
 }
 
-async fn fail(state: &SellingState, job: &Job, failure: &EffectFailure) {
-    let noted = if must_park(job, failure.kind) {
+/// Schedules a retry of a failed effect, or parks it.
+async fn record_failure(state: &SellingState, job: &Job, failure: &EffectFailure) {
+    let recorded = if must_park(job, failure.kind) {
         tracing::error!(booking = %job.booking, effect = ?job.effect, cause = %failure, "an effect of {} is parked for a person", job.booking);
-        sql::give_up(&state.pg, job, &failure.cause).await
+        sql::park_job(&state.pg, job, &failure.cause).await
     } else {
         tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, cause = %failure, "an effect of {} failed and is retried", job.booking);
         let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
-        let longest =
-            if failure.kind == FailureKind::Unavailable { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
+        let longest = if failure.kind == FailureKind::Unavailable { LONGEST_OUTAGE_PAUSE_MS } else { LONGEST_PAUSE_MS };
         let pause = ids::jitter(doubled.min(longest)).cast_signed();
         sql::postpone(&state.pg, job, state.clock.now().plus_ms(pause)).await
     };
-    if let Err(cause) = noted {
-        tracing::warn!(booking = %job.booking, %cause, "recording the failure of an effect of {} failed", job.booking);
+    if let Err(cause) = recorded {
+        tracing::warn!(booking = %job.booking, %cause, "record the failure of an effect of {} failed", job.booking);
     }
 }
 
-/// Checks that the effect must be parked. Map updates need only our own stores and are retried without limit.
+/// Returns true if the effect must be parked. Map updates need only our own stores and are retried without limit.
 fn must_park(job: &Job, kind: FailureKind) -> bool {
-    let is_over = match kind {
+    let must_stop = match kind {
         FailureKind::Definite => true,
-        FailureKind::Unavailable => job.attempts >= MAX_ATTEMPTS_WHILE_AWAY,
+        FailureKind::Unavailable => job.attempts >= MAX_ATTEMPTS_DURING_OUTAGE,
         FailureKind::Temporary => job.attempts >= MAX_ATTEMPTS,
     };
-    is_over && !job.is_for_the_map()
+    must_stop && !job.is_map_update()
 }

@@ -46,7 +46,7 @@ impl EffectColumns {
 const SELLER_HEAD_START_MS: i64 = 15 * SECOND_MS;
 
 /// Adds the insert of effects of many bookings, in this order, to the statement of their steps. The caller performs
-/// charges, map updates and tickets during their head start, and removes them with [`add_done`].
+/// charges, map updates and tickets during their head start, and removes them with [`add_removal`].
 ///
 /// # Errors
 /// When the values cannot be encoded.
@@ -124,7 +124,7 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
 ///
 /// # Errors
 /// When the database fails; the effect will be repeated.
-pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<()> {
+pub async fn remove(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<()> {
     let sql = "DELETE FROM outbox WHERE booking_id = $1 AND effect = $2";
     sqlx::query(sql).bind_all((booking, effect.as_str())).execute(pg).await.map(drop)
 }
@@ -135,7 +135,7 @@ const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND 
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> sqlx::Result<()> {
+pub(super) async fn delete_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> sqlx::Result<()> {
     let names: Vec<_> = effects.iter().map(|effect| effect.as_str()).collect();
     sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await.map(drop)
 }
@@ -144,7 +144,7 @@ pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: 
 ///
 /// # Errors
 /// When the values cannot be encoded.
-pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> sqlx::Result<()> {
+pub fn add_removal(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> sqlx::Result<()> {
     cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([effect.as_str()].as_slice()).done()
 }
 
@@ -185,26 +185,27 @@ pub(super) struct JobRow {
 }
 
 impl Job {
-    /// Checks that it only updates the lock store from Postgres.
-    pub(super) const fn is_for_the_map(&self) -> bool {
+    /// Returns true if the effect only copies the state in Postgres to the lock store.
+    pub(super) const fn is_map_update(&self) -> bool {
         matches!(self.effect, Effect::MarkBooked | Effect::ReleaseSeats | Effect::ReleasePart { .. })
     }
 }
 
-macro_rules! begin_by_keys {
+macro_rules! begin_index_scans {
     () => {
         "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
          SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
     };
 }
 
-/// Forces index scans. The outbox is empty most of the time, and full of dead rows: a plan for an empty table scans
-/// all of them, an index scan none.
-pub(super) const BY_KEYS: &str = begin_by_keys!();
+/// Begins a transaction that uses index scans only. The outbox is empty most of the time, and full of dead rows: a plan
+/// for an empty table scans all of them, an index scan none.
+pub(super) const BEGIN_INDEX_SCANS: &str = begin_index_scans!();
 
-/// [`BY_KEYS`] for removals only, without waiting for the disk: if Postgres crashes within that
-/// moment, the effect is in the outbox again and is repeated, as after any other crash.
-pub(super) const BY_KEYS_ASYNC_COMMIT: &str = concat!(begin_by_keys!(), "; SET LOCAL synchronous_commit = off");
+/// [`BEGIN_INDEX_SCANS`] for removals: its commit does not wait for the disk. If Postgres crashes within that moment,
+/// the effect is in the outbox again and is repeated, as after any other crash.
+pub(super) const BEGIN_INDEX_SCANS_ASYNC_COMMIT: &str =
+    concat!(begin_index_scans!(), "; SET LOCAL synchronous_commit = off");
 
 /// Leases due effects of these kinds until `lease_until`; only the first open one of each booking. A notice waits for
 /// nothing and blocks nothing: cancellations are announced while a gateway is unavailable. A refund waits for other
@@ -217,7 +218,7 @@ pub(super) async fn take(
     lease_until: Timestamp,
     limit: i64,
 ) -> sqlx::Result<Vec<Job>> {
-    let mut tx = pg.begin_with(BY_KEYS).await?;
+    let mut tx = pg.begin_with(BEGIN_INDEX_SCANS).await?;
     let rows: Vec<JobRow> = sqlx::query_as(
         "UPDATE outbox job SET attempts = job.attempts + 1, run_after = $2
          FROM (SELECT due.booking_id, due.id, booking.currency
@@ -240,10 +241,11 @@ pub(super) async fn take(
     .fetch_all(&mut *tx)
     .await?;
     tx.commit().await?;
-    rows.into_iter().map(job).collect()
+    rows.into_iter().map(parse_job).collect()
 }
 
-pub(super) fn job(row: JobRow) -> sqlx::Result<Job> {
+/// Parses a stored effect; a corrupt value is an error that names its column.
+pub(super) fn parse_job(row: JobRow) -> sqlx::Result<Job> {
     let corrupt = |what: &str| sqlx::Error::Decode(format!("outbox({}).{what} cannot be", row.id).into());
     let number = || u32::try_from(row.refund_number).map_err(|_| corrupt("refund_number"));
     let amount = || {
@@ -273,7 +275,7 @@ pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> sqlx::Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
-    let mut tx = pg.begin_with(BY_KEYS).await?;
+    let mut tx = pg.begin_with(BEGIN_INDEX_SCANS).await?;
     sqlx::query(
         "DELETE FROM outbox job USING unnest($1::uuid[], $2::bigint[]) AS done (booking_id, id)
          WHERE job.booking_id = done.booking_id AND job.id = done.id AND job.parked_why IS NULL",
@@ -290,7 +292,7 @@ pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Res
     sqlx::query(sql).bind_all((job.booking, job.id, to_utc(at))).execute(pg).await.map(drop)
 }
 
-pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> sqlx::Result<()> {
+pub(super) async fn park_job(pg: &PgPool, job: &Job, why: &str) -> sqlx::Result<()> {
     let sql = "UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2";
     sqlx::query(sql).bind_all((job.booking, job.id, why)).execute(pg).await.map(drop)
 }

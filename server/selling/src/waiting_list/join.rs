@@ -1,12 +1,15 @@
 //! Joins and leaves a waiting list.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use domain::api::waiting_list::WaitingRequest;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::waiting_list::{EntryRequest, MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW};
 use uuid::Uuid;
 
-use super::{offers, sql};
+use super::reserved_seats::free_for_all;
+use super::sql;
 use crate::{SellingState, waiting_list};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
@@ -20,6 +23,9 @@ use seats::seat_locks::with_map;
 /// may have locked), and of the visitor in another tab. After it the answer is a temporary database error, and
 /// nothing has changed.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
+
+/// Maximum wait for one of the joins that a replica commits at once.
+const SLOT_TIMEOUT: Duration = Duration::from_secs(2);
 
 enum JoinResult {
     Joined(Answer),
@@ -41,8 +47,13 @@ pub(super) async fn join(
         return intent.unless_answered(&state.pg, state.clock.now(), refused).await;
     }
     let outcome = enter(state, show, owner, request, intent).await;
-    // Only successful joins count.
-    if !matches!(outcome, Ok(JoinResult::Joined(_))) {
+    // Joins count, and so do needless ones: each of them reads the whole map.
+    let is_counted = match &outcome {
+        Ok(JoinResult::Joined(_)) => true,
+        Ok(JoinResult::Repeated(_)) => false,
+        Err(problem) => problem.code() == Code::SeatsFree,
+    };
+    if !is_counted {
         return_token(state, address).await;
     }
     match outcome? {
@@ -63,8 +74,14 @@ async fn enter(
     }
     let wish = check(show, request)?;
     catalogue::on_sale(show, now)?;
-    let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
-    let free = offers::free_in(show, &snapshot).find_offer(&wish).map(offers::selection_of);
+    let _slot = match tokio::time::timeout(SLOT_TIMEOUT, state.waiting.join_slots.acquire()).await {
+        Ok(slot) => slot.ok(),
+        Err(_) => return Err(Problem::new(Code::Overloaded, "Many are joining waiting lists. Please try again.")),
+    };
+    if let Some(refused) = refuse_early(state, show, owner, &wish).await? {
+        // The same request may have joined meanwhile.
+        return intent.unless_answered(&state.pg, now, refused).await.map(JoinResult::Repeated);
+    }
 
     let mut tx = state.pg.begin_with(BEGIN).await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -72,35 +89,57 @@ async fn enter(
     }
     sql::open_list(&mut tx, show.id, now).await?;
     let waiting = sql::count_waiting(&mut tx, show.id).await?;
-    // While others wait for such seats, free ones are theirs first; the rest reaches the newcomer through the line.
-    if free.is_some_and(|free| !state.waiting.has_any(show, &free)) {
-        return Err(Problem::new(Code::SeatsFree, "There are such seats: take them from the map, no need to wait."));
+    if waiting >= MAX_WAITING_PER_SHOW {
+        return Err(list_full());
     }
-    let elsewhere = sql::count_lists_of(&mut tx, owner).await?;
-    if waiting >= MAX_WAITING_PER_SHOW || elsewhere >= MAX_LISTS_PER_PERSON {
-        let detail = if waiting >= MAX_WAITING_PER_SHOW {
-            "So many are waiting for this show that your turn would not come."
-        } else {
-            "You are waiting for ten shows, the most one person can. Leave one of the lists first."
-        };
+    if sql::count_lists_of(&mut tx, owner).await? >= MAX_LISTS_PER_PERSON {
+        let detail = "You are waiting for ten shows, the most one person can. Leave one of the lists first.";
         return Err(Problem::new(Code::WaitingListFull, detail));
     }
     let email = request.email.trim();
     if !sql::insert(&mut tx, ids::new_id(), show.id, owner, email, &wish, now).await? {
-        let detail = "You are in this line already. Leave it first if you want other seats.";
-        return Err(Problem::new(Code::AlreadyWaiting, detail));
+        return Err(already_waiting());
     }
     let view = waiting_list::newest(&mut tx, show, owner, now).await?;
     let view = view.ok_or_else(|| Problem::internal(&"an entry of the waiting list is gone at once"))?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
     let answer = intent.commit(tx, answer, now).await?;
-    state.waiting.add(show.id, wish.category);
+    state.waiting.add(show.id, wish.category).await;
     Ok(JoinResult::Joined(answer))
 }
 
+/// Returns the refusal of a join that needs no lock to be refused. Refused joins do not count towards the address's limit,
+/// so they must cost little.
+async fn refuse_early(
+    state: &SellingState,
+    show: &Show,
+    owner: &str,
+    wish: &EntryRequest,
+) -> ApiResult<Option<Problem>> {
+    if free_for_all(state, show).await?.find_offer(wish).is_some() {
+        let detail = "There are such seats: take them from the map, no need to wait.";
+        return Ok(Some(Problem::new(Code::SeatsFree, detail)));
+    }
+    let mut connection = state.pg.acquire().await?;
+    if sql::is_in_line(&mut connection, show.id, owner).await? {
+        return Ok(Some(already_waiting()));
+    }
+    let is_full = sql::count_waiting(&mut connection, show.id).await? >= MAX_WAITING_PER_SHOW;
+    Ok(is_full.then(list_full))
+}
+
+fn already_waiting() -> Problem {
+    Problem::new(Code::AlreadyWaiting, "You are in this line already. Leave it first if you want other seats.")
+}
+
+fn list_full() -> Problem {
+    Problem::new(Code::WaitingListFull, "So many are waiting for this show that your turn would not come.")
+}
+
 fn check(show: &Show, request: &WaitingRequest) -> ApiResult<EntryRequest> {
-    if request.quantity == 0 || request.quantity as usize > MAX_SEATS_PER_HOLD {
-        let detail = format!("Wait for 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", request.quantity);
+    let most = show.per_person.min(MAX_SEATS_PER_HOLD);
+    if request.quantity == 0 || request.quantity as usize > most {
+        let detail = format!("Wait for 1 to {most} seats; these are {}.", request.quantity);
         return Err(Problem::new(Code::SeatCount, detail));
     }
     accounts::email_of(&request.email)?;

@@ -6,29 +6,26 @@
 //! commits the plan before it calls the lock store ([`offers`]). The id of the hold
 //! is derived from the entry and the number of the offer, so that a repeat after a crash is harmless.
 //!
-//! While people wait, free seats of the categories they want are reserved for them ([`WantedSeats`]): other holds would
-//! jump the line. Other seats of the show stay on sale.
+//! Free seats that an entry of the line could be offered are reserved for it ([`is_reserved`]): other holds would jump the
+//! line. All others stay on sale.
 
 mod endpoints;
 mod hand_over;
 mod join;
 mod mails;
 mod offers;
+mod reserved_seats;
 mod sql;
 
 pub use endpoints::routes;
 pub use hand_over::{OpenedOffer, open_offer, sign_offers_with, take_offer};
 pub use mails::send_forever as send_mails_forever;
 pub use offers::{serve_all_lists, serve_forever};
+pub use reserved_seats::{WaitingListState, is_reserved};
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{PoisonError, RwLock};
-
-use domain::api::SeatKind;
 use domain::api::waiting_list::{OfferView, WaitingState, WaitingView};
 use domain::seats::Places;
 use domain::time::Timestamp;
-use domain::waiting_list::takes;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -37,7 +34,7 @@ use crate::SellingState;
 use catalogue::Show;
 use http::ApiResult;
 use platform::clock::{from_utc, rfc3339};
-use seats::seat_locks::{Selection, offer_id};
+use seats::seat_locks::offer_id;
 
 /// Returns the hold id of an entry's offer of that number; the only ids of version 5 among holds.
 fn hold_of(entry: Uuid, number: i32) -> Uuid {
@@ -68,40 +65,6 @@ pub async fn note_renewed_offer(
 pub async fn close_released_offer(state: &SellingState, hold: Uuid) {
     if let Err(cause) = sql::close_released_offer(&state.pg, hold, state.clock.now()).await {
         tracing::warn!(%cause, %hold, "closing a released offer failed; it stays open until it expires");
-    }
-}
-
-/// By show, the categories that its waiting entries named; `None` of those that named none.
-type WantedCategories = HashMap<Uuid, HashSet<Option<String>>>;
-
-/// The seats that people wait for. In memory, because every hold checks them; changes of other replicas arrive within a
-/// second.
-#[derive(Default)]
-pub struct WantedSeats(RwLock<WantedCategories>);
-
-impl WantedSeats {
-    /// Checks for people who wait for seats or places like one of these, which exist in the show.
-    #[must_use]
-    pub fn has_any(&self, show: &Show, selection: &Selection) -> bool {
-        let shows = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(wanted) = shows.get(&show.id) else { return false };
-        let is_wanted = |category: &str, kind| wanted.iter().any(|wanted| takes(wanted.as_deref(), category, kind));
-        let mut categories = selection.seats.iter().map(|seat| show.category(*seat));
-        let mut areas = selection.places.iter().filter_map(|places| show.area(places.area));
-        categories.any(|category| is_wanted(&category.name, category.kind))
-            || areas.any(|area| is_wanted(&area.category, SeatKind::Standard))
-    }
-
-    fn add(&self, show: Uuid, category: Option<String>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).entry(show).or_default().insert(category);
-    }
-
-    fn replace(&self, wanted: impl IntoIterator<Item = (Uuid, Option<String>)>) {
-        let mut shows = WantedCategories::new();
-        for (show, category) in wanted {
-            shows.entry(show).or_default().insert(category);
-        }
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = shows;
     }
 }
 

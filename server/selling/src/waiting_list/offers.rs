@@ -21,13 +21,16 @@ use seats::seat_locks::{
     HoldLimits, LockAttempt, MapSnapshot, Refusal, RequestIdentity, Selection, StoreError, StoredHold, with_map,
 };
 
-/// Pause for an entry whose owner holds other seats of the show, or is at the limit of seats,
-/// milliseconds.
+/// First pause for an entry whose owner holds other seats of the show, or is at the limit of seats, milliseconds. It doubles
+/// with each offer, [`MAX_PAUSE_DOUBLINGS`] times at most: such entries reserve seats while it is their turn, and few of them
+/// must not have all turns.
 const ENTRY_PAUSE_MS: i64 = 30 * SECOND_MS;
+/// The longest pause is half an hour.
+const MAX_PAUSE_DOUBLINGS: i32 = 6;
 /// Maximum entries read per round, the whole line: entries that want the free seats may be behind any number of
 /// entries that want more. When a show moves to another screen, entries with offers return to the line, in addition to
 /// the maximum of joined entries.
-const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
+pub(super) const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
 /// Offers free seats and places to the line.
 async fn serve(state: &SellingState, show: Uuid) -> ApiResult<()> {
@@ -160,7 +163,9 @@ fn outcome(entry: &ListEntry, answer: Result<StoredHold, Refusal>, now: Timestam
         Err(Refusal::Taken(_) | Refusal::Full(_)) => OfferOutcome::BackInLine(now),
         Err(refusal) => {
             tracing::info!(entry = %entry.id, ?refusal, "{} is paused in the line", entry.id);
-            OfferOutcome::BackInLine(now.plus_ms(ENTRY_PAUSE_MS))
+            OfferOutcome::BackInLine(
+                now.plus_ms(ENTRY_PAUSE_MS << entry.offer_number.saturating_sub(1).clamp(0, MAX_PAUSE_DOUBLINGS)),
+            )
         }
     }
 }

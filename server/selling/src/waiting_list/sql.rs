@@ -103,11 +103,16 @@ macro_rules! entries {
     };
 }
 
-/// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.
+/// Namespace of the advisory locks of joins: "join" in ASCII.
+const JOIN_LOCK_SPACE: i64 = 0x6a6f_696e;
+
+/// Opens a show's list if it is not open, and locks it until the transaction ends against other joins, which count its
+/// entries. Not by its row: joins would keep the planner of offers, which does not wait for it, from their show.
 pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     sqlx::query(sql).bind_all((show, to_utc(now))).execute(&mut *tx).await?;
-    sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(tx).await.map(drop)
+    let sql = "SELECT pg_advisory_xact_lock(hashtextextended($1, $2))";
+    sqlx::query(sql).bind_all((show.to_string(), JOIN_LOCK_SPACE)).execute(tx).await.map(drop)
 }
 
 /// Tries to lock a show's list; `false` when another replica has it and does the work.
@@ -247,6 +252,20 @@ pub(super) async fn due_shows(
 pub(super) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
     let sql = "SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')";
     sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
+}
+
+/// Returns the entries in order that free seats are reserved for: those with a planned offer that is perhaps not held, and
+/// the waiting ones that are not paused. One statement, so that an entry which is planned meanwhile is in it once.
+pub(super) async fn claimants(
+    connection: &mut PgConnection,
+    show: Uuid,
+    now: Timestamp,
+    limit: i64,
+) -> sqlx::Result<Vec<ListEntry>> {
+    let sql = entries!(
+        "WHERE show_id = $1 AND (state = 'offering' OR (state = 'waiting' AND not_before <= $2)) ORDER BY place LIMIT $3"
+    );
+    sqlx::query_as(sql).bind_all((show, to_utc(now), limit)).fetch_all(connection).await
 }
 
 /// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.

@@ -1,6 +1,5 @@
-//! Many ticket mails at a time: composed, and written where they go into a folder, in one errand for a thread that may
-//! wait. All requests share another, which would do nothing else meanwhile; and an errand each would wake two threads a
-//! mail.
+//! Batches of ticket mails: composes many mails, and writes them into the folder, in one job on a blocking thread. On the
+//! thread of the requests this would block them; one job per mail would wake two threads a mail.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,56 +9,56 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::mail_text::write;
-use super::{MailError, Mailer, TicketMail, Way, not_delivered, put};
+use super::{MailError, Mailer, TicketMail, Transport, not_delivered, write_file};
 
 /// The ticket mails of one booking.
 pub struct MailBatch {
     /// The booking.
     pub booking: Uuid,
-    /// In the order they go out; after one that fails, none does.
+    /// The mails in sending order. A failure skips those after it.
     pub mails: Vec<TicketMail>,
-    /// Not begun any more from then on…
+    /// Deadline of starting.
     pub begin_by: Instant,
-    /// …nor waited for.
+    /// Deadline of waiting for the result.
     pub until: Instant,
 }
 
-/// Letters whose mails are in the folder, or ready for the mail server.
+/// The mails of one booking, written into the folder or ready for the mail server.
 pub struct ComposedMails {
     /// The booking.
     pub booking: Uuid,
-    /// For the mail server: envelope and message.
+    /// Envelope and message of each mail for the mail server.
     ready: Vec<(Envelope, Vec<u8>)>,
-    /// The result of the mails that go to the folder, or that follow the last one for the server.
+    /// The result of the mails that are not in `ready`: written into the folder, or failed.
     others: Result<(), MailError>,
     begin_by: Instant,
     until: Instant,
 }
 
 impl Mailer {
-    /// Composes mails, and writes them into the folder if that is configured. [`Mailer::send_composed`] returns the result of
-    /// each: a failure of one does not affect the others.
+    /// Composes batches, and writes them into the folder if one is configured. [`Mailer::send_composed`] returns the result
+    /// of each: a failure of one does not affect the others.
     ///
     /// # Errors
-    /// [`MailError`], for all of them: the errand was lost, or lasted until one of them is not waited for any more.
-    pub async fn compose(&self, letters: Vec<MailBatch>) -> Result<Vec<ComposedMails>, MailError> {
-        let Some(until) = letters.iter().map(|letters| letters.until).min() else { return Ok(Vec::new()) };
+    /// [`MailError`], for all batches: the job panicked, or the first deadline passed.
+    pub async fn compose(&self, batches: Vec<MailBatch>) -> Result<Vec<ComposedMails>, MailError> {
+        let Some(until) = batches.iter().map(|batch| batch.until).min() else { return Ok(Vec::new()) };
         let mailer = self.clone();
-        let errand = tokio::task::spawn_blocking(move || {
-            letters.into_iter().map(|letters| mailer.compose_one(letters)).collect::<Vec<_>>()
+        let job = tokio::task::spawn_blocking(move || {
+            batches.into_iter().map(|batch| mailer.compose_one(batch)).collect::<Vec<_>>()
         });
-        // It cannot be cut off. What it still writes has the same names as what is written in its place.
-        let composed = timeout_at(until, errand).await.map_err(|_| MailError::TooLate)?;
+        // A blocking job cannot be cancelled. A retry overwrites the files that it still writes.
+        let composed = timeout_at(until, job).await.map_err(|_| MailError::TooLate)?;
         composed.map_err(not_delivered)
     }
 
-    /// Sends the composed mails to the mail server, and returns whether all mails of these letters were sent.
+    /// Sends composed mails to the mail server. Succeeds if all mails of the booking were sent or written.
     ///
     /// # Errors
-    /// [`MailError`], of the first mail that did not. One that is cut off may arrive nevertheless, as any other.
+    /// [`MailError`] of the first mail that failed. A cancelled mail may arrive nevertheless.
     pub async fn send_composed(&self, composed: ComposedMails) -> Result<(), MailError> {
         let ComposedMails { ready, others, begin_by, until, .. } = composed;
-        if let Way::Smtp(smtp) = &self.way {
+        if let Transport::Smtp(smtp) = &self.transport {
             if Instant::now() >= begin_by {
                 return Err(MailError::TooLate);
             }
@@ -71,9 +70,9 @@ impl Mailer {
         others
     }
 
-    /// For a thread that may wait.
-    fn compose_one(&self, letters: MailBatch) -> ComposedMails {
-        let MailBatch { booking, mails, begin_by, until } = letters;
+    /// Composes a batch. Blocks the thread.
+    fn compose_one(&self, batch: MailBatch) -> ComposedMails {
+        let MailBatch { booking, mails, begin_by, until } = batch;
         let mut ready = Vec::new();
         let others = if Instant::now() >= begin_by {
             Err(MailError::TooLate)
@@ -88,9 +87,11 @@ impl Mailer {
     fn compose_in_order(&self, mails: &[TicketMail], ready: &mut Vec<(Envelope, Vec<u8>)>) -> Result<(), MailError> {
         for mail in mails {
             let message = write(&self.from, mail)?;
-            match &self.way {
-                Way::Folder(folder) => put(folder, &mail.name(), &message.formatted()).map_err(not_delivered)?,
-                Way::Smtp(_) => ready.push((message.envelope().clone(), message.formatted())),
+            match &self.transport {
+                Transport::Folder(folder) => {
+                    write_file(folder, &mail.name(), &message.formatted()).map_err(not_delivered)?
+                }
+                Transport::Smtp(_) => ready.push((message.envelope().clone(), message.formatted())),
             }
         }
         Ok(())

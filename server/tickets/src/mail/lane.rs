@@ -10,33 +10,33 @@ use tokio_util::sync::CancellationToken;
 
 use platform::background::wait_for_wake;
 
-/// Interval of the checks for due mails without a wake-up: postponed ones, and those that another replica left.
+/// Interval of the checks for due mails without a wake-up: postponed mails, and those of another replica.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Mails of a lane that are sent concurrently. The next is leased when one is done: no leased mail waits behind another until
-/// its lease expires.
-const SIDE_BY_SIDE: usize = 8;
+/// Maximum number of mails of a lane that are sent concurrently. The next is leased when one is done, so that no leased mail
+/// waits until its lease expires.
+const MAX_CONCURRENT_MAILS: usize = 8;
 /// Deadline of composing and sending a mail: a little more than the mailer gives a mail server.
 pub const SEND_WITHIN: Duration = Duration::from_secs(25);
 const _: () = assert!(SEND_WITHIN.as_secs() > super::SEND_DEADLINE.as_secs(), "the mailer gives up first");
-/// A mail taken by a replica that died is free for another after this long, milliseconds: longer than sending it and
-/// noting that may take.
+/// Lease of a mail, milliseconds: longer than sending it and recording that may take. After it another replica takes the
+/// mail of a dead one.
 pub const LEASE_MS: i64 = 45 * SECOND_MS;
 const _: () = assert!(LEASE_MS as u128 > SEND_WITHIN.as_millis(), "a lease lasts longer than sending");
 
 /// A lane of mails of one kind.
 #[derive(Debug)]
 pub struct MailLane<'a> {
-    /// Their kind, for the log.
+    /// The kind of mails, for the log.
     pub what: &'static str,
-    /// Ends it.
+    /// Ends the lane.
     pub stop: &'a CancellationToken,
     /// Wakes the lane when a mail is due.
     pub wake: &'a Notify,
 }
 
 impl MailLane<'_> {
-    /// Until the server stops, has `take` take a mail that is due, one at a time, and `send` send it and note that,
-    /// side by side. What was taken is finished.
+    /// Sends due mails until the server stops. `take` leases one due mail at a time; `send`, which runs concurrently, sends
+    /// a mail and records the result. Leased mails are finished.
     pub async fn send_forever<M, Taking, Sending>(&self, take: impl Fn() -> Taking, send: impl Fn(M) -> Sending)
     where
         Taking: Future<Output = sqlx::Result<Option<M>>>,
@@ -46,10 +46,10 @@ impl MailLane<'_> {
             let mail = self.next_due(take).await;
             mail.map(|mail| (mail, take))
         });
-        due.for_each_concurrent(SIDE_BY_SIDE, send).await;
+        due.for_each_concurrent(MAX_CONCURRENT_MAILS, send).await;
     }
 
-    /// Waits for a mail that is due, and takes it. `None`: the server stops.
+    /// Waits for a due mail and leases it; `None` when the server stops.
     async fn next_due<M, Taking>(&self, take: &impl Fn() -> Taking) -> Option<M>
     where
         Taking: Future<Output = sqlx::Result<Option<M>>>,
@@ -58,7 +58,7 @@ impl MailLane<'_> {
             match take().await {
                 Ok(Some(mail)) => return Some(mail),
                 Ok(None) => {}
-                Err(cause) => tracing::warn!(%cause, "{} could not be read", self.what),
+                Err(cause) => tracing::warn!(%cause, "read due {} failed", self.what),
             }
             if !wait_for_wake(self.stop, self.wake, LOOK_EVERY).await {
                 return None;
@@ -89,11 +89,11 @@ mod tests {
             }
         };
         let watch = async {
-            while left.lock().expect("not poisoned").len() > 20 - SIDE_BY_SIDE {
+            while left.lock().expect("not poisoned").len() > 20 - MAX_CONCURRENT_MAILS {
                 tokio::task::yield_now().await;
             }
             tokio::task::yield_now().await;
-            assert_eq!(left.lock().expect("not poisoned").len(), 20 - SIDE_BY_SIDE);
+            assert_eq!(left.lock().expect("not poisoned").len(), 20 - MAX_CONCURRENT_MAILS);
             go_on.cancel();
         };
         tokio::join!(lane.send_forever(take, send), watch);

@@ -12,10 +12,10 @@ use super::wrap::{self, LEADING, TextBox};
 use crate::qr::Drawing;
 use platform::telemetry;
 
-/// From the top of a line to its base line, parts of the size.
+/// Distance from the top of a line to its base line, in parts of the font size.
 const ASCENT: f32 = 0.85;
-/// Width of the frame around a code point, parts of the size.
-const BOX_LINE: f32 = 0.03;
+/// Line width of the box drawn for a character that no font has, in parts of the font size.
+const BOX_LINE_WIDTH: f32 = 0.03;
 
 /// A colour: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub(super) struct Colour(pub u8, pub u8, pub u8);
 
 /// Black, as on paper.
 pub(super) const INK: Colour = Colour(0x1d, 0x18, 0x14);
-/// For labels.
+/// The colour of labels.
 pub(super) const QUIET: Colour = Colour(0x6a, 0x60, 0x57);
-/// For frames.
+/// The colour of frames.
 pub(super) const FRAME: Colour = Colour(0xcf, 0xc6, 0xba);
-/// On a dark ground.
+/// The colour of text on a dark ground.
 pub(super) const WHITE: Colour = Colour(0xff, 0xff, 0xff);
 
 /// A colour by hue in degrees, saturation and lightness from 0 to 1 (CSS Color 4, section 7.1).
@@ -104,7 +104,7 @@ impl<'a> Canvas<'a> {
                 let (lower, upper) = BOX_EDGES;
                 let corner = (x + BOX_MARGIN * size, base - upper * size);
                 let sides = ((run.width - 2.0 * BOX_MARGIN) * size, (upper - lower) * size);
-                self.frame(corner, sides, BOX_LINE * size, colour);
+                self.frame(corner, sides, BOX_LINE_WIDTH * size, colour);
                 telemetry::character_without_font(letter);
             }
             x += run.width * size;

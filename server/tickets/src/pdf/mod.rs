@@ -25,10 +25,10 @@ use super::qr::{self, Drawing};
 const SHEET: (f32, f32) = (595.0, 842.0);
 /// Cards on a sheet.
 const CARDS_PER_SHEET: usize = 3;
-/// Files made at the same time: shaping and embedding fonts is a processor's work, and sales go first.
-const AT_ONCE: usize = 2;
+/// Maximum number of files made concurrently: shaping and embedding fonts uses the CPU, and sales have priority.
+const MAX_CONCURRENT_FILES: usize = 2;
 
-static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
+static SLOTS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_FILES);
 
 /// The content of the file.
 #[derive(Clone, Debug)]
@@ -75,16 +75,16 @@ pub enum PdfError {
     Unwritable(String),
 }
 
-/// The file, made beside the threads that serve requests.
+/// Makes the file on a blocking thread.
 ///
 /// # Errors
 /// [`PdfError`].
 pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
-    // Never closed, so there is always a place to wait for; requests have a deadline of their own.
-    let place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
+    // The semaphore is never closed; the deadline is that of the request.
+    let slot = SLOTS.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
     let work = move || {
         // The work continues when its caller is gone: its slot is freed when it ends.
-        let _place = place;
+        let _slot = slot;
         write(&sheet)
     };
     tokio::task::spawn_blocking(work).await.map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
@@ -94,7 +94,7 @@ fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
     DrawnSheet::of(sheet)?.write()
 }
 
-/// A sheet with its QR codes, which take longer to make than the rest of a card. For a thread that may wait.
+/// A sheet with its QR codes. Drawing them takes most of the time of a card: call it on a blocking thread.
 pub(super) struct DrawnSheet<'s> {
     sheet: &'s Sheet,
     cards: Vec<Card>,

@@ -20,15 +20,15 @@ pub(super) struct FontChoice {
     pub han: Han,
 }
 
-/// A part of a line in one font. Lengths are parts of the line's size.
+/// A part of a line in one font. Lengths are in parts of the font size.
 pub(super) struct GlyphRun {
     pub font: Font,
     pub text: String,
     pub glyphs: Vec<KrillaGlyph>,
-    /// Size of its glyphs.
+    /// Size of the glyphs, in parts of the font size.
     pub scale: f32,
     pub width: f32,
-    /// The character that no font has: the run is its code point, and has a frame around it.
+    /// The character that no font has, if the run is a box with its code point.
     pub without_font: Option<char>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn line(text: &str, letters: FontChoice, level: Option<Level>) -> Sha
         .into_iter()
         .map(|piece| match piece.place {
             Some(place) => shape(typefaces[place], piece.text, piece.is_rtl),
-            None => code_point(piece.text.chars().next().unwrap_or_default(), typefaces[0]),
+            None => code_point_box(piece.text.chars().next().unwrap_or_default(), typefaces[0]),
         })
         .collect();
     ShapedLine { width: runs.iter().map(|run| run.width).sum(), runs }
@@ -69,7 +69,7 @@ pub(super) fn level_of(text: &str) -> Option<Level> {
 /// The text without invisible characters, and with compatible characters in place of those that no font has.
 fn drawable(text: &str, typefaces: &[&Typeface]) -> String {
     let mut drawable = String::with_capacity(text.len());
-    // Marks that turn the text behind them around are no letters.
+    // Direction overrides are dropped.
     for letter in text.chars().filter(|letter| !is_bidi_override(*letter)) {
         if letter.is_control() {
             drawable.push(' ');
@@ -103,7 +103,7 @@ fn is_known(typefaces: &[&Typeface], letter: char) -> bool {
 /// A part of a line that has one font and one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece {
-    /// The font among those there are; none has a character that is a piece by itself.
+    /// Index of the font in the list of typefaces; `None` for a character that no font has.
     place: Option<usize>,
     text: String,
     is_rtl: bool,
@@ -126,8 +126,8 @@ fn pieces(text: &str, typefaces: &[&Typeface], level: Option<Level>) -> Vec<Piec
     all
 }
 
-/// Parts of one font, in the order of the text. A letter stays in the font before it if that has it: spaces,
-/// digits and marks part nothing.
+/// Splits a text into parts of one font, in the order of the text. A character that the font of the part before has joins
+/// it, so spaces, digits and marks split nothing.
 fn by_font(text: &str, typefaces: &[&Typeface]) -> Vec<(Option<usize>, String)> {
     let mut parts: Vec<(Option<usize>, String)> = Vec::new();
     for letter in text.chars() {
@@ -154,7 +154,7 @@ fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> GlyphRun {
     let mut starts: Vec<usize> = shaped.glyph_infos().iter().map(|info| info.cluster as usize).collect();
     starts.sort_unstable();
     starts.dedup();
-    // The letters of a glyph, so that the file can be searched and read aloud.
+    // The text of a glyph, so that the file can be searched and read aloud.
     let letters = |start: usize| -> Range<usize> {
         let next = starts.iter().copied().find(|other| *other > start);
         start..next.unwrap_or(text.len())
@@ -180,18 +180,20 @@ fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> GlyphRun {
     GlyphRun { font: typeface.font(), text, glyphs, scale: 1.0, width, without_font: None }
 }
 
-/// Size of the digits in the box of a character without a font.
+/// The box drawn for a character that no font has shows the code point in two rows of hexadecimal digits. All its lengths
+/// are in parts of the font size. This is the size of the digits.
 const DIGIT_SCALE: f32 = 0.38;
-/// Between its frame and the digits, and outside of it, parts of the line's size.
+/// Distance between the frame of the box and the digits.
 const BOX_PADDING: f32 = 0.07;
+/// Distance between the frame of the box and the characters beside it.
 pub(super) const BOX_MARGIN: f32 = 0.05;
-/// Base lines of its two rows of digits.
-const DIGIT_ROWS: [f32; 2] = [0.41, 0.05];
-/// From the base line to its lower and its upper edge.
+/// Base lines of the two rows of digits.
+const DIGIT_BASE_LINES: [f32; 2] = [0.41, 0.05];
+/// Lower and upper edge of the box, from the base line.
 pub(super) const BOX_EDGES: (f32, f32) = (-0.04, 0.77);
 
-/// A box with the code point in hexadecimal digits, in two rows, as programs show what they have no font for.
-fn code_point(letter: char, typeface: &Typeface) -> GlyphRun {
+/// The box of a character that no font has: its code point in hexadecimal digits, in two rows.
+fn code_point_box(letter: char, typeface: &Typeface) -> GlyphRun {
     let code = u32::from(letter);
     let text = if code > 0xFFFF { format!("{code:06X}") } else { format!("{code:04X}") };
     let columns = text.len() / 2;
@@ -203,13 +205,13 @@ fn code_point(letter: char, typeface: &Typeface) -> GlyphRun {
         (glyph, f32::from(face.glyph_hor_advance(glyph).unwrap_or_default()) / units)
     });
     let advances: Vec<_> = advances.collect();
-    // Letters are wider than digits: each has the room of the widest.
+    // Each digit gets the width of the widest.
     let room = advances.iter().fold(0.0_f32, |widest, (_, advance)| widest.max(*advance));
     let start = (BOX_MARGIN + BOX_PADDING) / DIGIT_SCALE;
     let glyphs = advances.iter().enumerate().map(|(number, (glyph, advance))| {
         let (row, back) = if number < columns { (0, 0.0) } else { (1, room * columns as f32) };
         let x = start - back + (room - advance) / 2.0;
-        let y = DIGIT_ROWS[row] / DIGIT_SCALE;
+        let y = DIGIT_BASE_LINES[row] / DIGIT_SCALE;
         KrillaGlyph::new(GlyphId::new(u32::from(glyph.0)), room, x, y, 0.0, number..number + 1, None)
     });
     let glyphs = glyphs.collect();
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!((texts(&boxed).as_str(), boxed.is_complete()), ("AE000B10FFFD", false));
         let widths: Vec<f32> = boxed.runs.iter().map(|run| run.width).collect();
         assert!(widths.iter().all(|width| (0.5..1.2).contains(width)), "{widths:?}");
-        // What is not seen leaves no box.
+        // Invisible characters leave no box.
         let unseen = shaped("A\u{FE0F}\u{2060}\u{202E}B\u{E0100}", REGULAR);
         assert!(unseen.is_complete());
         assert!((unseen.width - shaped("AB", REGULAR).width).abs() < 0.1);

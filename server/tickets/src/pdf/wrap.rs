@@ -1,33 +1,33 @@
-//! Breaks a text into lines that fit a room, by the rules of Unicode Standard Annex 14 that titles and names need, and
+//! Breaks a text into lines that fit a box, by the rules of Unicode Standard Annex 14 that titles and names need, and
 //! chooses the size of the letters.
 
 use unicode_normalization::char::is_combining_mark;
 
 use super::text::{FontChoice, ShapedLine, level_of, line};
 
-/// Letters get smaller down to this to fit, points; then the text is cut.
+/// Smallest font size, points; a text that does not fit at it is cut.
 pub(super) const SMALLEST: f32 = 7.0;
-/// Sizes are tried in steps of this, points.
+/// Step between the font sizes that are tried, points.
 const STEP: f32 = 0.5;
-/// From base line to base line, parts of the size.
+/// Distance between two base lines, in parts of the font size.
 pub(super) const LEADING: f32 = 1.15;
-/// Rounding of widths and heights, points.
+/// Tolerance for the rounding of widths and heights, points.
 const TOLERANCE: f32 = 0.01;
 
 pub(super) struct FittedText {
     pub lines: Vec<ShapedLine>,
     pub size: f32,
-    /// True when every letter is drawn, and by a font.
+    /// True when nothing is cut and a font has every letter.
     pub is_complete: bool,
 }
 
-/// The room for a text, points.
+/// The space for a text, points.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextBox {
     pub width: f32,
-    /// From the base line of a single line up to where several lines begin.
+    /// Distance from the base line of a single line up to the top of several lines.
     pub rise: f32,
-    /// Of all lines together; one line fits always.
+    /// Height of all lines together; one line always fits.
     pub height: f32,
 }
 
@@ -41,7 +41,8 @@ impl TextBox {
     }
 }
 
-/// The text in as few lines and as large as fits, up to `size`. What does not fit at the smallest size is cut.
+/// Sets a text as large as fits, up to `size`, in as few lines as possible. It is cut if it does not fit at the smallest
+/// size.
 pub(super) fn fit(text: &str, letters: FontChoice, size: f32, room: TextBox) -> FittedText {
     let level = level_of(text);
     let whole = line(text, letters, level);
@@ -83,11 +84,11 @@ fn drawn(
     FittedText { lines, size: size.min(room.width / widest), is_complete }
 }
 
-/// A part of a text that no line end divides, with its width at size 1.
+/// A part of a text that is not broken, with its width at size 1.
 struct TextPart {
     text: String,
     width: f32,
-    /// Without the spaces behind it: those may hang over the end of a line.
+    /// Width without trailing spaces, which may extend beyond the end of a line.
     width_at_end: f32,
 }
 
@@ -101,12 +102,12 @@ fn parts(text: &str, letters: FontChoice) -> Vec<TextPart> {
             let spaces = text.len() - text.trim_end().len();
             TextPart { text: text.to_owned(), width: at_end + space * spaces as f32, width_at_end: at_end }
         })
-        .flat_map(|part| if part.width_at_end > MOST_OF_A_PART { pieces(part, letters) } else { vec![part] })
+        .flat_map(|part| if part.width_at_end > MAX_PART_WIDTH { pieces(part, letters) } else { vec![part] })
         .collect()
 }
 
-/// The width of a part, in letters, above which it may be divided between any two letters.
-const MOST_OF_A_PART: f32 = 16.0;
+/// Maximum width of a part at size 1; a wider one may be broken between any two letters.
+const MAX_PART_WIDTH: f32 = 16.0;
 
 fn pieces(part: TextPart, letters: FontChoice) -> Vec<TextPart> {
     let width = |text: &str| line(text, letters, None).width;
@@ -114,7 +115,7 @@ fn pieces(part: TextPart, letters: FontChoice) -> Vec<TextPart> {
     divided(&part.text, |before, after| !is_joined(before, after)).into_iter().map(of).collect()
 }
 
-/// The text split where `is_end` is true of two neighbours.
+/// Splits a text between the neighbours for which `is_end` is true.
 fn divided(text: &str, is_end: impl Fn(char, char) -> bool) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut before) = (0, None);
@@ -199,7 +200,7 @@ fn wrapped(parts: &[TextPart], width: f32) -> Vec<String> {
     lines
 }
 
-/// As much of the text as fits with an ellipsis behind it.
+/// Cuts a text to `width`, with an ellipsis at its end.
 fn cut(text: &str, letters: FontChoice, width: f32) -> String {
     let ends: Vec<usize> = std::iter::once(0)
         .chain(divided(text, |before, after| !is_joined(before, after)).iter().scan(0, |end, part| {

@@ -94,6 +94,18 @@ fn places_count_towards_the_limit_and_stop_at_zero() {
 }
 
 #[test]
+fn seats_and_places_are_added_up_to_the_first_refusal() {
+    let mut cart = holding(hold(&[1]));
+    assert_eq!(cart.add(&[1, 2], &[in_area(0, 2)]), TapOutcome::Added);
+    assert_eq!((cart.want(), cart.wanted_in(0)), ([1, 2].as_slice(), 2), "a wanted seat is not removed");
+    assert_eq!(cart.add(&[3], &[in_area(0, 6)]), TapOutcome::LimitReached);
+    assert_eq!((cart.want(), cart.wanted_in(0)), ([1, 2, 3].as_slice(), 7));
+    let mut cart = holding(HoldView { paying: true, ..hold(&[1]) });
+    assert_eq!(cart.add(&[2], &[]), TapOutcome::PaymentPending);
+    assert_eq!(cart.want(), [1]);
+}
+
+#[test]
 fn a_full_area_limits_the_wish_to_held_and_left_places() {
     let mut cart = holding(with_places(&[1], &[in_area(0, 2)]));
     (0..3).for_each(|_| assert_eq!(cart.change_places(0, true), TapOutcome::Added));
@@ -303,6 +315,35 @@ fn a_hold_of_another_tab_joins_the_wish() {
     cart.next_intent().expect("a hold");
     cart.join(hold(&[1]));
     assert_eq!(cart.next_intent(), Some(add(vec![9])));
+}
+
+#[test]
+fn a_change_by_another_tab_stays_beside_a_granted_request() {
+    let mut cart = holding(hold(&[1]));
+    cart.tap(3);
+    cart.next_intent().expect("a change");
+    cart.granted(hold(&[1, 2, 3]));
+    assert!(cart.is_settled(), "the other tab added 2");
+    cart.tap(4);
+    cart.next_intent().expect("a change");
+    cart.tap(1);
+    cart.tap(5);
+    cart.granted(hold(&[1, 3, 4]));
+    assert_eq!(cart.want(), [3, 4, 5], "the other tab released 2, and the visitor chose here meanwhile");
+    assert_eq!(cart.next_intent(), Some(change(vec![5], vec![1], vec![], vec![])));
+}
+
+#[test]
+fn places_that_another_tab_changed_stay_beside_a_granted_request() {
+    let mut cart = holding(with_places(&[], &[in_area(0, 2), in_area(1, 2)]));
+    cart.change_places(0, true);
+    cart.next_intent().expect("a change");
+    cart.change_places(1, true);
+    cart.granted(with_places(&[], &[in_area(0, 4), in_area(1, 1)]));
+    assert_eq!((cart.wanted_in(0), cart.wanted_in(1)), (4, 2), "one more by each tab, and one less by the other");
+    cart.next_intent().expect("a change");
+    cart.granted(with_places(&[6], &[in_area(0, 4), in_area(1, 2)]));
+    assert!(cart.is_settled());
 }
 
 #[test]

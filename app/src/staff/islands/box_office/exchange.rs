@@ -191,7 +191,7 @@ impl CounterSaleState {
                 let typed = self.pin.get_untracked();
                 manager = self.manager.get_untracked();
                 if manager.is_none() || typed.is_empty() {
-                    self.trouble.set(Some(say!("box_office.exchange_pin_first").into()));
+                    self.error.set(Some(say!("box_office.exchange_pin_first").into()));
                     return None;
                 }
                 pin = Some(Password::new(typed));

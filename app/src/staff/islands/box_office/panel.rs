@@ -14,7 +14,7 @@ use super::{exchange, seats_in_words};
 use crate::browser::ids;
 use crate::checkout::{self, count_in_words, lines, place_lines, total_of};
 use crate::seat_map::own_seats::cart::Cart;
-use crate::staff::islands::in_the_way;
+use crate::staff::islands::error_text;
 
 /// The panel of a show on sale.
 pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
@@ -38,7 +38,7 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
                 <strong data-testid="counter-total">{total}</strong>
             </p>
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
-                hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get().map(in_the_way)}</p>
+                hidden=move || selling.error.with(Option::is_none)>{move || selling.error.get().map(error_text)}</p>
             {move || match (selling.unanswered.get(), selling.payment.get(), selling.exchange.get()) {
                 (Some(asked), ..) => EitherOf4::A(retry_panel(selling, asked)),
                 (None, Some(payment), _) => EitherOf4::B(payment_form(selling, payment)),
@@ -164,7 +164,7 @@ fn holder_view(selling: CounterSaleState) -> Option<impl IntoView + use<>> {
 fn lookup_error(selling: CounterSaleState) -> impl IntoView {
     view! {
         <p class="account-trouble" role="alert" data-testid="whose-trouble"
-            hidden=move || selling.lookup_error.with(Option::is_none)>{move || selling.lookup_error.get().map(in_the_way)}</p>
+            hidden=move || selling.lookup_error.with(Option::is_none)>{move || selling.lookup_error.get().map(error_text)}</p>
     }
 }
 

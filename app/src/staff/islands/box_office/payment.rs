@@ -141,7 +141,7 @@ impl CounterSaleState {
     pub(super) fn ask_for_payment(self, means: Means, caller: Option<CallerHoldView>) {
         let can_sell = if caller.is_some() { !self.busy.get_untracked() } else { untrack(|| self.ready()).is_some() };
         if can_sell && !self.is_blocked_by_pending() {
-            self.trouble.set(None);
+            self.error.set(None);
             if caller.is_none() && untrack(|| self.is_short_of_time()) {
                 own_hold::extend_hold(self.session);
             }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seller_reads_what_to_hand_over_or_what_is_missing() {
+    fn cash_given_is_worded_as_change_or_missing_amount() {
         with_language(Language::English, || {
             let said = |text| CashGiven::read(text, money(1_180, "EUR")).in_words();
             assert_eq!(said("20"), "Hand over €8.20");

@@ -13,7 +13,7 @@ use domain::api::box_office::{
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::till::Means;
-use language::{Hindrance, current, money, say};
+use language::{StaffError, current, money, say};
 use leptos::html::Button;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -83,11 +83,11 @@ pub(super) struct CounterSaleState {
     pub(super) session: MapSession,
     pub(super) theatre: StoredValue<String>,
     pub(super) busy: RwSignal<bool>,
-    pub(super) trouble: RwSignal<Option<Hindrance>>,
+    pub(super) error: RwSignal<Option<StaffError>>,
     pub(super) sold: RwSignal<Option<CounterBooking>>,
     /// Holder of the seat that was tapped last and is not free.
     pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
-    pub(super) lookup_error: RwSignal<Option<Hindrance>>,
+    pub(super) lookup_error: RwSignal<Option<StaffError>>,
     /// Caller holds of this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
     pub(super) exchange: RwSignal<Option<BookingToExchange>>,
@@ -115,7 +115,7 @@ impl CounterSaleState {
             session,
             theatre: StoredValue::new(theatre),
             busy: RwSignal::new(false),
-            trouble: RwSignal::new(None),
+            error: RwSignal::new(None),
             sold: RwSignal::new(None),
             holder: RwSignal::new(None),
             lookup_error: RwSignal::new(None),
@@ -181,7 +181,7 @@ impl CounterSaleState {
             email: self.email.get_untracked().trim().to_owned(),
         };
         if means == Means::Free && request.reason.is_empty() {
-            self.trouble.set(Some(say!("box_office.say_why").into()));
+            self.error.set(Some(say!("box_office.say_why").into()));
             return;
         }
         let sum = money(Money::new(request.total_minor, total.currency), current());
@@ -205,7 +205,7 @@ impl CounterSaleState {
     pub(super) fn is_blocked_by_pending(self) -> bool {
         let must = self.unanswered.with_untracked(Option::is_some);
         if must {
-            self.trouble.set(Some(say!("box_office.unanswered").into()));
+            self.error.set(Some(say!("box_office.unanswered").into()));
         }
         must
     }
@@ -291,7 +291,7 @@ impl CounterSaleState {
         let Some(held) = untrack(|| self.ready()) else { return };
         let name = self.name.get_untracked().trim().to_owned();
         if name.is_empty() {
-            self.trouble.set(Some(say!("box_office.say_who").into()));
+            self.error.set(Some(say!("box_office.say_who").into()));
             return;
         }
         let Some(seats) = self.seats_without_places(&held) else { return };
@@ -313,7 +313,7 @@ impl CounterSaleState {
     fn seats_without_places(self, held: &HoldView) -> Option<Vec<SeatIndex>> {
         let seats = numbered_seats(held);
         if seats.is_none() {
-            self.trouble.set(Some(say!("box_office.only_seats").into()));
+            self.error.set(Some(say!("box_office.only_seats").into()));
         }
         seats
     }
@@ -393,7 +393,7 @@ impl CounterSaleState {
     fn house_reason(self) -> Option<String> {
         let reason = self.reason.get_untracked().trim().to_owned();
         if reason.is_empty() {
-            self.trouble.set(Some(say!("box_office.say_why").into()));
+            self.error.set(Some(say!("box_office.say_why").into()));
             return None;
         }
         Some(reason)
@@ -427,10 +427,10 @@ impl CounterSaleState {
             return;
         }
         self.busy.set(true);
-        self.trouble.set(None);
+        self.error.set(None);
         spawn_local(async move {
             if let Err(failure) = work.await {
-                self.trouble.set(Some(failure_words(&failure)));
+                self.error.set(Some(failure_words(&failure)));
                 // The hold may have ended or changed.
                 own_hold::refresh(self.session);
             }

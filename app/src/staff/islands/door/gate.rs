@@ -9,7 +9,7 @@ use domain::api::door::{
 };
 use domain::door::{self, Code, device_name, digest};
 use domain::time::Timestamp;
-use language::{Hindrance, say};
+use language::{StaffError, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use strum::IntoStaticStr;
@@ -61,7 +61,7 @@ pub struct Gate {
     /// Admissions made without a network.
     pub queue: RwSignal<ScanQueue>,
     /// Why they cannot be sent, if so.
-    pub stuck: RwSignal<Option<Hindrance>>,
+    pub stuck: RwSignal<Option<StaffError>>,
     /// True if answers have a sound.
     pub is_loud: RwSignal<bool>,
     /// Local time at which the list was made; `None` without a valid list, when no one can be admitted without a
@@ -233,7 +233,7 @@ impl Gate {
         if failure.status() == 401 {
             self.link.set(ServerLink::SignedOut);
         }
-        let Hindrance { words, detail } = failure_words(failure);
+        let StaffError { words, detail } = failure_words(failure);
         ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), [Some(words), detail].into_iter().flatten().collect())
     }
 
@@ -299,7 +299,7 @@ impl Gate {
     }
 
     /// Undoes an admission. Returns the error, if any.
-    pub async fn undo(self, undo: &UndoableAdmission, reason: String, key: &str) -> Option<Hindrance> {
+    pub async fn undo(self, undo: &UndoableAdmission, reason: String, key: &str) -> Option<StaffError> {
         let path = format!("{}/undo", self.base.get_value());
         let request = UndoRequest { scan: undo.scan, ticket: undo.ticket.clone(), reason };
         if let Err(failure) = calls::change::<Option<()>>(&path, key, &request).await {

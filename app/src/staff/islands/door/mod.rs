@@ -16,7 +16,7 @@ pub mod reader;
 mod sound;
 
 use domain::VariantName;
-use language::{Arg, Hindrance, say};
+use language::{Arg, StaffError, say};
 use leptos::either::Either;
 use leptos::ev::{Event, MouseEvent, SubmitEvent};
 use leptos::html::{Div, Input, Video};
@@ -29,7 +29,7 @@ use wasm_bindgen::JsCast;
 use self::camera::Camera;
 use self::gate::{Gate, ServerLink};
 use self::outcome::{ScanOutcome, Tone, UndoableAdmission};
-use super::in_the_way;
+use super::error_text;
 use crate::browser::{self, events, ids};
 
 /// Groups of messages this island uses. Its page carries them.
@@ -114,7 +114,7 @@ fn bar(gate: Gate) -> impl IntoView {
             <p class="field-error" role="alert" data-testid="door-stuck">
                 {move || gate.stuck.get().map(|why| {
                     let words = say!("door.stuck", why = Arg::Ours(&why.words));
-                    in_the_way(why.said(words))
+                    error_text(why.with_words(words))
                 })}
             </p>
         </div>
@@ -283,7 +283,7 @@ fn recent(gate: Gate) -> impl IntoView {
 }
 
 fn undo_form(gate: Gate, undo: UndoableAdmission, undoing: RwSignal<Option<UndoableAdmission>>) -> impl IntoView {
-    let (reason, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<Hindrance>));
+    let (reason, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<StaffError>));
     // One key per intent: a press after an unexplained failure repeats the request.
     let attempt = StoredValue::new(None::<(String, String)>);
     let busy = RwSignal::new(false);
@@ -310,8 +310,8 @@ fn undo_form(gate: Gate, undo: UndoableAdmission, undoing: RwSignal<Option<Undoa
         spawn_local(async move {
             match gate.undo(&undo, text, &key).await {
                 None => close(),
-                Some(trouble) => {
-                    error.set(Some(trouble));
+                Some(refusal) => {
+                    error.set(Some(refusal));
                     busy.set(false);
                 }
             }
@@ -322,7 +322,7 @@ fn undo_form(gate: Gate, undo: UndoableAdmission, undoing: RwSignal<Option<Undoa
             <div class="field">
                 <label for="door-reason">{why}</label>
                 <input id="door-reason" node_ref=reason r#type="text" maxlength="300" autocomplete="off" aria-describedby="door-reason-error" />
-                <p class="field-error" id="door-reason-error" role="alert">{move || error.get().map(in_the_way)}</p>
+                <p class="field-error" id="door-reason-error" role="alert">{move || error.get().map(error_text)}</p>
             </div>
             <button type="submit" class="button" data-testid="door-undo-confirm">{say!("door.undo_confirm")}</button>
             <button type="button" class="button button-quiet" on:click=move |_| close()>{say!("door.undo_not")}</button>

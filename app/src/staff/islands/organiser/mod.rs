@@ -18,7 +18,7 @@ mod rows;
 mod saving;
 
 use domain::layout::editing::{Draft, DraftError};
-use language::{Hindrance, say};
+use language::{StaffError, say};
 use leptos::html::Div;
 use leptos::mount::mount_to;
 use leptos::prelude::*;
@@ -30,7 +30,7 @@ pub use self::contents::finding_words;
 use self::editor::Editor;
 pub use self::parts::{focus_kind, focus_kinds, focus_sides};
 use crate::browser::{calls, events};
-use crate::staff::islands::{failure_words, in_the_way};
+use crate::staff::islands::{error_text, failure_words};
 
 /// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];
@@ -64,7 +64,7 @@ pub fn StaffLayoutEditor(
             match drawn {
                 Ok(draft) => mount_to(place, move || parts(Editor::new(theatre, screens, sold, draft))).forget(),
                 Err(why) => {
-                    mount_to(place, move || view! { <p class="account-trouble" role="alert">{in_the_way(why)}</p> })
+                    mount_to(place, move || view! { <p class="account-trouble" role="alert">{error_text(why)}</p> })
                         .forget()
                 }
             }
@@ -78,7 +78,7 @@ pub fn StaffLayoutEditor(
 }
 
 /// Loads the room, or a section of it, as a draft.
-async fn read(theatre: &str, layout: Uuid, section: Option<usize>) -> Result<Draft, Hindrance> {
+async fn read(theatre: &str, layout: Uuid, section: Option<usize>) -> Result<Draft, StaffError> {
     let path = format!("/api/v1/theatres/{theatre}/layouts/{layout}/file?form=seating_plan");
     let plan = calls::get_within(&path, ROOM_DEADLINE_MS).await.map_err(|failure| failure_words(&failure))?;
     let read = match section {

@@ -3,7 +3,7 @@
 
 use domain::api::organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
 use domain::api::systems::NO_REASON;
-use language::{Hindrance, say};
+use language::{StaffError, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -13,17 +13,17 @@ use super::editor::Editor;
 use super::fields::{choice, input};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{go_to, ids};
-use crate::staff::islands::{failure_words, in_the_way};
+use crate::staff::islands::{error_text, failure_words};
 
 /// An error, with the findings about the room.
-type SavingError = (Hindrance, Vec<String>);
+type SavingError = (StaffError, Vec<String>);
 
 /// The state of saving. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 struct SavingState {
     editor: Editor,
     busy: RwSignal<bool>,
-    trouble: RwSignal<Option<SavingError>>,
+    error: RwSignal<Option<SavingError>>,
     /// The screen to assign it to; empty for a new one.
     screen: RwSignal<String>,
     name: RwSignal<String>,
@@ -37,7 +37,7 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
     let saving = SavingState {
         editor,
         busy: RwSignal::new(false),
-        trouble: RwSignal::new(None),
+        error: RwSignal::new(None),
         screen: RwSignal::new(default_screen(editor)),
         name: RwSignal::new(String::new()),
         unanswered: StoredValue::new(None),
@@ -53,9 +53,9 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
             <h2 id="layout-saving">{say!("editor.saving")}</h2>
             <p class="quiet small">{say!("editor.saving_lead")}</p>
             <button type="button" class="button" data-testid="layout-save" aria-disabled=idle on:click=move |_| saving.save()>{say!("editor.save")}</button>
-            {move || saving.trouble.get().map(|(why, findings)| view! {
+            {move || saving.error.get().map(|(why, findings)| view! {
                 <div class="account-trouble" role="alert" data-testid="layout-trouble">
-                    <p>{in_the_way(why)}</p>
+                    <p>{error_text(why)}</p>
                     <ul>{findings.into_iter().map(|finding| view! { <li>{finding}</li> }).collect_view()}</ul>
                 </div>
             })}
@@ -132,7 +132,7 @@ impl SavingState {
         let (reason, name) = (NO_REASON.to_owned(), self.name.get_untracked().trim().to_owned());
         let screen = self.screen.get_untracked();
         if screen.is_empty() && name.is_empty() {
-            self.trouble.set(Some((say!("editor.say_which").into(), Vec::new())));
+            self.error.set(Some((say!("editor.say_which").into(), Vec::new())));
             return;
         }
         self.act(async move {
@@ -165,14 +165,14 @@ impl SavingState {
             return;
         }
         self.busy.set(true);
-        self.trouble.set(None);
+        self.error.set(None);
         spawn_local(async move {
             if let Err(failure) = work.await {
                 let findings = match &failure {
                     Failure::Unreachable => Vec::new(),
                     Failure::Problem(problem) => problem.findings.iter().map(finding_words).collect(),
                 };
-                self.trouble.set(Some((failure_words(&failure), findings)));
+                self.error.set(Some((failure_words(&failure), findings)));
             }
             self.busy.set(false);
         });

@@ -41,7 +41,7 @@ pub fn counter_booking_page(
                 <a href=format!("{counter}/shows/{}", booking.show)><bdi>{booking.film.clone()}</bdi></a>
                 <span>{starts}", "<bdi>{booking.screen.clone()}</bdi></span>
             </p>
-            {desk.trouble("trouble")}
+            {desk.error_view("trouble")}
             {bounced_notice(desk, &booking, moved_to.as_ref())}
             {facts(&booking, moved_to.as_ref(), &counter)}
             <div class="counter-acts">
@@ -183,7 +183,7 @@ fn refund(
             let is_ticked = form.is_ticked(&id);
             view! {
                 <label class="counter-choice" for=id.clone()>
-                    <input id=id.clone() type="checkbox" name=format!("seat-{}", line.seat) value="on" checked=is_ticked />
+                    <input id=id.clone() type="checkbox" name=format!("seat-{}", line.seat) value=line.label.clone() checked=is_ticked />
                     {line.label.clone()}
                 </label>
             }

@@ -64,7 +64,7 @@ impl Page for CounterPage {
         // A day outside the strip was looked up, so the form for another day stays open.
         let is_looked_up = self.days.iter().all(|day| !day.current);
         let content = view! {
-            {self.desk.trouble("trouble")}
+            {self.desk.error_view("trouble")}
             <div class="counter-day">
                 {find(&base, &self.date, "")}
                 <section class="counter-day-shows" aria-labelledby="counter-shows">
@@ -124,7 +124,7 @@ fn day_form(base: &str, shown: String, open: bool) -> impl IntoView + use<> {
 }
 
 /// A form to find bookings by reference, name or address.
-fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
+fn find(base: &str, date: &str, term: &str) -> impl IntoView + use<> {
     let date = (!date.is_empty()).then(|| hidden("date", date));
     view! {
         <form class="counter-find card" action=format!("{base}/bookings") method="get" role="search"
@@ -133,7 +133,7 @@ fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
             <div class="field">
                 <label for="asked">{say!("box_office.find_booking")}</label>
                 <input id="asked" name="q" type="search" autocomplete="off" required minlength="2" maxlength="100"
-                    aria-describedby="asked-hint" value=asked.to_owned() />
+                    aria-describedby="asked-hint" value=term.to_owned() />
             </div>
             <button class="button button-quiet" type="submit" data-testid="find">{say!("box_office.find")}</button>
             <p class="quiet small" id="asked-hint">{say!("box_office.find_by")}</p>
@@ -142,7 +142,7 @@ fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
 }
 
 /// The page of bookings found by a part of a name or address, newest first. It leads back to `date`, empty for today.
-pub fn found_page(desk: Desk, asked: String, date: String, found: Vec<BookingMatch>) -> impl Page {
+pub fn found_page(desk: Desk, term: String, date: String, found: Vec<BookingMatch>) -> impl Page {
     let content = move |desk: &Desk| {
         let base = desk.section.href(&desk.theatre);
         let are_more = found.len() >= MAX_MATCHES;
@@ -150,8 +150,8 @@ pub fn found_page(desk: Desk, asked: String, date: String, found: Vec<BookingMat
         let lines = found.into_iter().map(|found| line(&base, found)).collect_view();
         view! {
             <p class="crumbs"><a href=day_path(&base, &date) data-testid="back">{say!("box_office.shows")}</a></p>
-            {find(&base, &date, &asked)}
-            <p class="quiet small">{say!("box_office.found_where", asked = &asked)}</p>
+            {find(&base, &date, &term)}
+            <p class="quiet small">{say!("box_office.found_where", asked = &term)}</p>
             {is_empty.then(|| view! { <p data-testid="found-none">{say!("box_office.found_none")}</p> })}
             {(!is_empty).then(|| view! { <ul class="account-list" data-testid="found">{lines}</ul> })}
             {are_more.then(|| view! { <p class="quiet" data-testid="found-most">{say!("box_office.found_most")}</p> })}

@@ -28,7 +28,7 @@ pub(super) fn opening(from: DayForm<'_>, counted_for_me: Option<TillView>, refus
     let form = refused.only("till/open");
     view! {
         {counted_for_me.map(|till| view! {
-            <div class="card counter-till" data-testid="counted-for-me">{in_place(&till)}{sums(&till)}</div>
+            <div class="card counter-till" data-testid="counted-for-me">{counted_by_manager(&till)}{sums(&till)}</div>
         })}
         <form class="card counter-form" action=format!("{}/till/open", from.base) method="post">
             {from.hidden_inputs()}
@@ -92,7 +92,7 @@ fn sums(till: &TillView) -> impl IntoView + use<> {
 }
 
 /// The manager who counted the till for its seller, with time and reason.
-fn in_place(till: &TillView) -> Option<impl IntoView + use<>> {
+fn counted_by_manager(till: &TillView) -> Option<impl IntoView + use<>> {
     let (by, why) = till.counted_by.as_ref().zip(till.counted_why.as_ref())?;
     let time = till.closed_at.clone().unwrap_or_default();
     let words = say!("box_office.counted_by", by = by, time = &time, reason = why);
@@ -158,7 +158,7 @@ pub(super) fn day(
         view! {
             <li class="card counter-till" data-testid="day-till" data-state=state data-till=till.id.to_string()>
                 {sums(&till)}
-                {in_place(&till)}
+                {counted_by_manager(&till)}
                 {count}
             </li>
         }

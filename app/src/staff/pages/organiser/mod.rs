@@ -18,17 +18,17 @@ pub use programme::{film_request, films_page, new_plan, planning_page, shows_req
 pub use rehearsal::{RehearsalPage, ShownRehearsal, rehearsal_request};
 pub use rooms::{DrawnRoom, NEW_SCREEN, PUBLISH, Preview, drawing_board_page, room_page, screens_page};
 pub use show::{CANCEL, DEFECTS, ShowPage, TERMS, defects_request, move_page, show_form, terms_request};
-pub use waiting_room::{OPENS, PER_SECOND, RoomPart, RoomStands, WaitingRoomPage};
+pub use waiting_room::{OPENS, PER_SECOND, RoomPart, WaitingRoomPage, WaitingRoomState};
 
 use domain::api::organiser::Sales;
 use domain::money::{Currency, Money};
 use language::say;
 use leptos::prelude::*;
 
-use super::{Desk, Form, StaffPage, Trouble, fields, form, frame, when};
+use super::{Desk, Form, FormError, StaffPage, fields, form, frame, when};
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, WasmModule};
-use crate::staff::islands::in_the_way;
+use crate::staff::islands::error_text;
 
 /// A page of the schedule's section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,17 +96,17 @@ fn tabbed(desk: &Desk, tab: Option<Tab>, content: Markup) -> Markup {
     view! {
         {tabs}
         {desk.done.then(|| view! { <p class="account-notice" role="status" data-testid="organiser-done">{say!("organiser.done")}</p> })}
-        {desk.trouble.clone().map(trouble_view)}
+        {desk.error.clone().map(form_error_view)}
         {content}
     }
     .into_markup()
 }
 
-fn trouble_view(trouble: Trouble) -> impl IntoView {
-    let findings = rooms::findings_list(trouble.findings);
+fn form_error_view(error: FormError) -> impl IntoView {
+    let findings = rooms::findings_list(error.findings);
     view! {
         <div class="account-trouble" role="alert" data-testid="organiser-trouble">
-            <p>{in_the_way(trouble.words)}</p>
+            <p>{error_text(error.message)}</p>
             {findings}
         </div>
     }

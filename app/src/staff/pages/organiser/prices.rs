@@ -81,7 +81,7 @@ pub fn prices_page(desk: Desk, form: Form, lines: Vec<PriceLine>, currency: Curr
         } else {
             say!("organiser.prices_lead")
         };
-        // A plain show rarely costs more than plain; where it does, saving the form must not lose it.
+        // 2D has a surcharge field only if one is stored: without the field, saving would delete it.
         let formats = Format::VARIANTS
             .iter()
             .filter(|&&format| format != Format::TwoD || form.all(surcharge(format)).count() > 0);

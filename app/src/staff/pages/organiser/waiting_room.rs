@@ -15,7 +15,7 @@ use crate::shell::{Head, Page};
 
 /// Initial value for people per second: it fills a room of some hundred seats within half a minute.
 const DEFAULT_PACE: u32 = 10;
-/// Length of a time to the minute, as fields have it: `2026-12-01T10:00`.
+/// Length of a local time to the minute, as fields have it: `2026-12-01T10:00`.
 const MINUTE_CHARS: usize = 16;
 
 /// The name of the field of the opening time.
@@ -38,7 +38,7 @@ pub struct WaitingRoomPage {
     /// Start of the show, local.
     pub starts_local: String,
     /// Its waiting room, if switched on.
-    pub room: Option<RoomStands>,
+    pub room: Option<WaitingRoomState>,
     /// The requested part of the page.
     pub part: RoomPart,
     /// True if booking is closed, so that nothing can be changed.
@@ -49,7 +49,7 @@ pub struct WaitingRoomPage {
 
 /// The state of a waiting room.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RoomStands {
+pub struct WaitingRoomState {
     /// Opening time, local, to the second.
     pub opens_local: String,
     /// True if the opening time can no longer change.
@@ -142,7 +142,7 @@ fn off(here: &str, form: &Form, key: &str) -> Markup {
     .into_markup()
 }
 
-fn change(here: &str, room: &RoomStands, form: &Form, key: &str) -> Markup {
+fn change(here: &str, room: &WaitingRoomState, form: &Form, key: &str) -> Markup {
     let opens = if room.is_settled {
         view! { <p class="organiser-wide" data-testid="room-opened">{say!("waiting_room.opened")}</p> }.into_markup()
     } else {
@@ -166,7 +166,7 @@ fn change(here: &str, room: &RoomStands, form: &Form, key: &str) -> Markup {
 }
 
 /// The form that switches it off, with the effects on visitors.
-fn end(here: &str, room: RoomStands, form: &Form, key: &str) -> Markup {
+fn end(here: &str, room: WaitingRoomState, form: &Form, key: &str) -> Markup {
     let waiting = count(waiting(&room.queue));
     view! {
         <form class="organiser-form card organiser-card organiser-danger" action=format!("{here}/off") method="post" aria-labelledby="room-off">
@@ -198,7 +198,7 @@ const fn waiting(queue: &WaitingRoomStatus) -> u64 {
 }
 
 /// The state as a name for tests, and as a sentence.
-fn state_of(room: &RoomStands, is_closed: bool) -> (&'static str, String) {
+fn state_of(room: &WaitingRoomState, is_closed: bool) -> (&'static str, String) {
     let opens = when(&room.opens_local);
     let opens = Arg::Ours(&opens);
     match &room.queue {
@@ -210,7 +210,7 @@ fn state_of(room: &RoomStands, is_closed: bool) -> (&'static str, String) {
     }
 }
 
-fn figures(here: &str, show: Uuid, room: RoomStands, is_closed: bool, is_still: bool) -> Markup {
+fn figures(here: &str, show: Uuid, room: WaitingRoomState, is_closed: bool, is_still: bool) -> Markup {
     let (state, words) = state_of(&room, is_closed);
     let queue = &room.queue;
     let bound = match room.limit {
@@ -291,8 +291,8 @@ fn published(show: Uuid, draw: DrawView) -> impl IntoView {
 mod tests {
     use super::*;
 
-    fn room(queue: WaitingRoomStatus) -> RoomStands {
-        RoomStands {
+    fn room(queue: WaitingRoomStatus) -> WaitingRoomState {
+        WaitingRoomState {
             opens_local: "2026-11-21T20:15:07".to_owned(),
             is_settled: false,
             is_on_sale: true,
@@ -318,10 +318,10 @@ mod tests {
     #[test]
     fn a_room_reports_its_state() {
         let open = WaitingRoomStatus { is_open: true, ..WaitingRoomStatus::default() };
-        let state = |room: &RoomStands| state_of(room, false).0;
+        let state = |room: &WaitingRoomState| state_of(room, false).0;
         assert_eq!(state(&room(WaitingRoomStatus::default())), "early");
         assert_eq!(state(&room(open)), "open");
-        assert_eq!(state(&RoomStands { is_on_sale: false, ..room(open) }), "resting");
+        assert_eq!(state(&WaitingRoomState { is_on_sale: false, ..room(open) }), "resting");
         assert_eq!(state(&room(WaitingRoomStatus { is_sold_out: true, ..open })), "sold_out");
         assert_eq!(state_of(&room(open), true).0, "closed");
         assert!(state_of(&room(WaitingRoomStatus::default()), false).1.contains("21 Nov, 20:15"));

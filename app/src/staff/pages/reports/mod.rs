@@ -49,7 +49,7 @@ pub fn reports_page(
         let about = About { theatre: desk.theatre.clone(), has_screens: !screens.is_empty(), screen: chosen };
         let form = days_form(from, to, screens, about.screen.as_ref());
         let content = match figures {
-            None => desk.trouble("reports-trouble").into_markup(),
+            None => desk.error_view("reports-trouble").into_markup(),
             Some(figures) => figures_view(&about, figures),
         };
         view! { <div class="reports">{form}{content}</div> }.into_markup()

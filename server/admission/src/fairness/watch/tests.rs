@@ -31,7 +31,7 @@ fn an_unusual_count_is_reported_once_and_again_after_it_grew() {
     assert_eq!(unwritten(&watches, NOW), [(UnusualKind::NeverBought, UnusualSubject::Visitor, 6, 6)]);
     let found = watches.unusual(NOW, 0, 100);
     assert_eq!(found[0].owners, ["ann"]);
-    watches.written(found.iter());
+    watches.mark_written(found.iter());
     assert_eq!(unwritten(&watches, NOW), []);
     hold();
     assert_eq!(unwritten(&watches, NOW), [(UnusualKind::NeverBought, UnusualSubject::Visitor, 7, 1)]);
@@ -53,7 +53,7 @@ fn a_written_visitor_is_checked_for_purchases_until_they_buy() {
     let hold = || (0..6).for_each(|_| with("ann", |ann| watches.record_hold(ann, NOW)));
     hold();
     assert!(watches.without_purchase(100).is_empty(), "nothing is written down");
-    watches.written(watches.unusual(NOW, 0, 100).iter());
+    watches.mark_written(watches.unusual(NOW, 0, 100).iter());
     let known = watches.without_purchase(100);
     assert_eq!((known.len(), known[0].owners.as_slice()), (1, ["ann".to_owned()].as_slice()));
     watches.record_purchase(&known[0].key);
@@ -77,7 +77,7 @@ fn written_visitors_are_checked_for_purchases_in_turn() {
         visitors.map(|one| one.key.name).collect()
     };
     let found = watches.unusual(NOW, 0, 100);
-    watches.written(found.iter().filter(|one| one.key.subject == UnusualSubject::Visitor));
+    watches.mark_written(found.iter().filter(|one| one.key.subject == UnusualSubject::Visitor));
     let mut asked = Vec::new();
     for _ in 0..3 {
         let some = visitors(watches.without_purchase(2));

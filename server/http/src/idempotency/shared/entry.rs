@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `P` pending | 16 bytes token of the claim, 16 bytes id of the replica |
 //! | `C` completed | status (2 bytes), end (8 bytes, milliseconds since 1970), body |
-//! | `F` failed, free for another try | status (2 bytes), body |
+//! | `F` failed, free for another attempt | status (2 bytes), body |
 //!
 //! Numbers are big-endian. `keys.lua` reads the kind and the token, and nothing else.
 
@@ -13,9 +13,9 @@ use domain::time::Timestamp;
 
 use crate::idempotency::Answer;
 
-/// Of one claim, or of one replica.
+/// The id of a claim or of a replica.
 pub(crate) type Id = [u8; 16];
-/// Of a request.
+/// The hash of a request.
 type RequestHash = [u8; 32];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,9 +36,9 @@ pub(crate) enum KeyState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyClaim {
-    /// Of this claim and no other.
+    /// The id of this claim.
     pub(crate) token: Id,
-    /// Which replica made it.
+    /// The replica that made it.
     pub(crate) replica: Id,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn pending(request_hash: &RequestHash, claim: KeyClaim) -> Vec<u8> {
     [b"P", &request_hash[..], &claim.token, &claim.replica].concat()
 }
 
-/// A completed entry, kept until then.
+/// A completed entry that expires at `until`.
 pub(super) fn completed(request_hash: &RequestHash, answer: &Answer, until: Timestamp) -> Vec<u8> {
     let (status, until) = (answer.status().as_u16().to_be_bytes(), until.0.to_be_bytes());
     [b"C", &request_hash[..], &status, &until, answer.body()].concat()

@@ -32,22 +32,22 @@ use platform::redis_link::{LinkError, LuaScript};
 pub(super) use entry::{Id, KeyClaim, KeyEntry, KeyState};
 pub(super) use operation_queue::KeyReply;
 
-/// Deadline of a request's call to Redis; then it continues with Postgres alone.
+/// Deadline of a call to Redis; after it a request continues with Postgres alone.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// While Redis, or a shard of it, is down, this is logged at most once per this time.
-const SAY_AGAIN_AFTER: Duration = Duration::from_secs(60);
-/// Slots the keys are spread over: the digits an owner can begin with.
+/// Minimum time between two logged failures of Redis.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+/// Number of buckets, each in one Cluster slot: one per hex digit that an owner begins with.
 pub(super) const BUCKETS: u8 = 16;
 
 pub(super) struct SharedKeys {
     prefix: String,
-    /// Of this process.
+    /// The id of this replica.
     replica: Id,
     keys_script: LuaScript,
     due_script: LuaScript,
     operations: Batcher<QueuedOperation>,
     /// Time of the last logged failure of a call.
-    said: Mutex<Option<Instant>>,
+    logged_at: Mutex<Option<Instant>>,
 }
 
 impl SharedKeys {
@@ -58,7 +58,7 @@ impl SharedKeys {
             keys_script: LuaScript::new(include_str!("keys.lua")),
             due_script: LuaScript::new(include_str!("due.lua")),
             operations: operation_queue::queue(),
-            said: Mutex::new(None),
+            logged_at: Mutex::new(None),
         }
     }
 
@@ -72,24 +72,24 @@ impl SharedKeys {
         claim.replica == self.replica
     }
 
-    /// Claims a key for `PENDING_LIFE_MS`, in place of another claim if one is given.
+    /// Claims a key for `PENDING_LIFE_MS`; `replaces` is the claim of a dead replica to take over.
     pub(super) async fn claim(
         &self,
         state: &HttpState,
         intent: &Intent,
         claim: KeyClaim,
-        of: Option<KeyClaim>,
+        replaces: Option<KeyClaim>,
     ) -> KeyReply {
         let value = entry::pending(&intent.request_hash, claim);
-        let (reply, said) = oneshot::channel();
-        let token = of.map(|of| of.token);
+        let (reply, receiver) = oneshot::channel();
+        let token = replaces.map(|old| old.token);
         let names = self.names(&intent.owner, &intent.key);
         let life_ms = PENDING_LIFE_MS;
         operation_queue::send(
             state,
             QueuedOperation { names, operation: KeyOperation::Claim, value, life_ms, token, reply: Some(reply) },
         );
-        in_time(said).await
+        wait_for_reply(receiver).await
     }
 
     /// Stores an answer that Postgres has. The caller does not wait for it.
@@ -106,7 +106,7 @@ impl SharedKeys {
         }
     }
 
-    /// The same for the comparison of the stores, which waits for the result.
+    /// Stores an answer that Postgres has, for the reconciler, and waits for the result.
     pub(super) async fn repair(
         &self,
         state: &HttpState,
@@ -115,7 +115,7 @@ impl SharedKeys {
         answer: &Answer,
         until: Timestamp,
     ) -> KeyReply {
-        let (reply, said) = oneshot::channel();
+        let (reply, receiver) = oneshot::channel();
         let value = entry::completed(request_hash, answer, until);
         let (names, life_ms) = (self.names(key.0, key.1), until.since(state.clock.now()).max(1));
         let operation = KeyOperation::Complete;
@@ -123,10 +123,10 @@ impl SharedKeys {
             state,
             QueuedOperation { names, operation, value, life_ms, token: None, reply: Some(reply) },
         );
-        in_time(said).await
+        wait_for_reply(receiver).await
     }
 
-    /// Abandons a claim. `failure` stays for a caller who polls.
+    /// Abandons a claim. `failure` is stored for a caller who polls.
     pub(super) fn abandon(&self, state: &HttpState, key: (&str, &str), claim: KeyClaim, failure: Option<Failure<'_>>) {
         let value =
             failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));
@@ -136,14 +136,14 @@ impl SharedKeys {
     }
 
     pub(super) async fn read(&self, state: &HttpState, owner: &str, key: &str) -> KeyReply {
-        let (reply, said) = oneshot::channel();
+        let (reply, receiver) = oneshot::channel();
         let names = self.names(owner, key);
         let (operation, value, life_ms, token) = (KeyOperation::Read, Vec::new(), 0, None);
         operation_queue::send(state, QueuedOperation { names, operation, value, life_ms, token, reply: Some(reply) });
-        in_time(said).await
+        wait_for_reply(receiver).await
     }
 
-    /// Owners and keys of a bucket that have been pending for that long; `None` when Redis does not answer.
+    /// Owners and keys of a bucket that have been pending for `for_ms`; `None` when Redis does not answer.
     pub(super) async fn due(
         &self,
         state: &HttpState,
@@ -154,9 +154,9 @@ impl SharedKeys {
         let name = self.pending_name(bucket);
         let mut call = self.due_script.call(&[name]);
         call.arg(for_ms).arg(limit);
-        let said = state.redis.eval(&call).await.map(|answer| answer.value);
-        self.note(said.as_ref().err());
-        let Value::Array(entries) = said.ok()? else { return Some(Vec::new()) };
+        let answer = state.redis.eval(&call).await.map(|answer| answer.value);
+        self.log_failure(answer.as_ref().err());
+        let Value::Array(entries) = answer.ok()? else { return Some(Vec::new()) };
         let keys = entries.iter().filter_map(|entry| match entry {
             Value::BulkString(name) => self.key_of(bucket, std::str::from_utf8(name).ok()?),
             _ => None,
@@ -186,11 +186,11 @@ impl SharedKeys {
     }
 
     /// Logs a failure of Redis, at a limited rate.
-    fn note(&self, failure: Option<&LinkError>) {
+    fn log_failure(&self, failure: Option<&LinkError>) {
         let Some(cause) = failure else { return };
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.is_none_or(|said| said.elapsed() >= SAY_AGAIN_AFTER) {
-            *said = Some(Instant::now());
+        let mut logged_at = self.logged_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged_at.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
+            *logged_at = Some(Instant::now());
             tracing::warn!(%cause, "store idempotency keys in Redis failed; Postgres has them all");
         }
     }
@@ -202,52 +202,53 @@ pub(super) struct Failure<'a> {
     pub(super) body: Bytes,
 }
 
-async fn in_time(said: oneshot::Receiver<KeyReply>) -> KeyReply {
-    tokio::time::timeout(DEADLINE, said).await.ok().and_then(Result::ok).unwrap_or(KeyReply::Unavailable)
+/// Waits for a reply until the deadline.
+async fn wait_for_reply(receiver: oneshot::Receiver<KeyReply>) -> KeyReply {
+    tokio::time::timeout(DEADLINE, receiver).await.ok().and_then(Result::ok).unwrap_or(KeyReply::Unavailable)
 }
 
-/// Owners are hashes in hex; anything else shares the first bucket.
+/// The bucket of an owner: its first hex digit; other texts share the first bucket.
 fn bucket_of(owner: &str) -> u8 {
     let digit = owner.chars().next().and_then(|first| first.to_digit(u32::from(BUCKETS)));
     digit.unwrap_or(0) as u8
 }
 
-/// A replica that was silent for this long is taken for dead. If it lives, cut off from Redis, no harm is done:
-/// its work and that of the replica that takes over meet at the rows in Postgres.
+/// Lifetime of a heartbeat; without one a replica is considered dead. If it is only cut off from Redis, no harm is done: the
+/// row lock in Postgres orders its work and that of the replica that takes over.
 const REPLICA_LIFE: Duration = Duration::from_secs(5);
 /// Interval of a replica's heartbeat.
-const SAY_EVERY: Duration = Duration::from_secs(1);
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(1);
 
-/// Minimum age of a claim whose replica is considered dead: its last heartbeat may have been just before the claim, and a
-/// little late.
-pub(crate) const LAST_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_millis() - 2 * SAY_EVERY.as_millis()) as i64;
+/// Minimum age of a claim of a dead replica: the last heartbeat may have been just before the claim, and a little late.
+pub(crate) const MIN_DEAD_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_millis() - 2 * HEARTBEAT_EVERY.as_millis()) as i64;
 
-const SAY: &str = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])";
-const ASK: &str = "return redis.call('EXISTS', KEYS[1])";
+const HEARTBEAT_SCRIPT: &str = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])";
+const IS_ALIVE_SCRIPT: &str = "return redis.call('EXISTS', KEYS[1])";
 
 impl SharedKeys {
-    fn name_of(&self, replica: &Id) -> String {
+    /// The Redis key of a replica's heartbeat.
+    fn heartbeat_key(&self, replica: &Id) -> String {
         format!("{}replica:{}", self.prefix, hex::encode(replica))
     }
 
     /// True if the replica that made this claim is alive, or if Redis does not answer.
     pub(crate) async fn is_alive(&self, state: &HttpState, claim: KeyClaim) -> bool {
-        let asked = LuaScript::new(ASK);
-        let call = asked.call(&[self.name_of(&claim.replica)]);
+        let script = LuaScript::new(IS_ALIVE_SCRIPT);
+        let call = script.call(&[self.heartbeat_key(&claim.replica)]);
         !matches!(state.redis.eval(&call).await, Ok(answer) if answer.value == Value::Int(0))
     }
 }
 
-/// Says that this replica is alive, until the server stops.
+/// Sends the heartbeat of this replica until the server stops.
 pub(crate) async fn announce_forever(state: HttpState) {
     let shared = &state.idempotency.shared;
-    let say = LuaScript::new(SAY);
-    let name = shared.name_of(&shared.replica);
-    let mut rounds = PeriodicLoop::every(&state.stop, SAY_EVERY);
+    let script = LuaScript::new(HEARTBEAT_SCRIPT);
+    let name = shared.heartbeat_key(&shared.replica);
+    let mut rounds = PeriodicLoop::every(&state.stop, HEARTBEAT_EVERY);
     while rounds.wait_next().await {
-        let mut call = say.call(&[&name]);
+        let mut call = script.call(&[&name]);
         call.arg(REPLICA_LIFE.as_millis() as u64);
-        shared.note(state.redis.eval(&call).await.err().as_ref());
+        shared.log_failure(state.redis.eval(&call).await.err().as_ref());
     }
 }
 

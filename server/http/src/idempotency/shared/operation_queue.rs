@@ -15,7 +15,7 @@ use super::entry::{Id, KeyEntry};
 use crate::HttpState;
 use platform::batcher::{BatchLimits, Batcher};
 
-/// Keys per call: with more, the others wait longer for Redis than sharing saves.
+/// Maximum number of keys per call: larger calls take longer than sharing saves.
 const MAX_PER_CALL: usize = 64;
 /// Maximum number of queued operations; one more is not sent at all, and Postgres has its state anyway.
 const MAX_WAITING: usize = 8_192;
@@ -35,7 +35,7 @@ pub(crate) enum KeyReply {
     Done,
     /// Not done: this entry exists.
     Exists(KeyEntry),
-    /// There is nothing.
+    /// There is no such entry.
     Absent,
     /// Redis did not answer.
     Unavailable,
@@ -57,7 +57,7 @@ pub(super) struct QueuedOperation {
     pub(super) value: Vec<u8>,
     /// Lifetime of the entry, milliseconds.
     pub(super) life_ms: i64,
-    /// Of the claim meant.
+    /// The token of the claim that the operation is about.
     pub(super) token: Option<Id>,
     /// Receives the answer, if the caller waits for it.
     pub(super) reply: Option<oneshot::Sender<KeyReply>>,
@@ -77,16 +77,16 @@ pub(super) fn send(state: &HttpState, operation: QueuedOperation) {
 async fn serve(state: HttpState) {
     let mut worker = state.idempotency.shared.operations.worker();
     while let Some(mut batch) = worker.next_batch().await {
-        // A caller that went on without Redis needs no claim there any more.
+        // Dropped: operations whose caller has timed out and continued without Redis.
         batch.retain(|operation| !operation.reply.as_ref().is_some_and(oneshot::Sender::is_closed));
         if !batch.is_empty() {
-            join_all(by_slot(&state, batch).into_iter().map(|batch| call(&state, batch))).await;
+            join_all(split_by_slot(&state, batch).into_iter().map(|batch| call(&state, batch))).await;
         }
     }
 }
 
-/// One call for all, or on a Cluster one for each slot.
-fn by_slot(state: &HttpState, batch: Vec<QueuedOperation>) -> Vec<Vec<QueuedOperation>> {
+/// Splits a batch into one call per Cluster slot; without a Cluster it stays one call.
+fn split_by_slot(state: &HttpState, batch: Vec<QueuedOperation>) -> Vec<Vec<QueuedOperation>> {
     if !state.redis.has_slots() {
         return vec![batch];
     }
@@ -106,15 +106,15 @@ async fn call(state: &HttpState, batch: Vec<QueuedOperation>) {
         let token = key.token.as_ref().map_or(&[][..], |token| &token[..]);
         call.arg(key.operation.as_str()).arg(&key.value[..]).arg(key.life_ms).arg(token);
     }
-    let said = state.redis.eval(&call).await.map(|answer| answer.value);
-    shared.note(said.as_ref().err());
-    let answers = match said {
+    let reply = state.redis.eval(&call).await.map(|answer| answer.value);
+    shared.log_failure(reply.as_ref().err());
+    let answers = match reply {
         Ok(Value::Array(answers)) if answers.len() == batch.len() => answers,
         Ok(other) => {
-            tracing::error!(?other, "unexpected answer of keys.lua");
+            tracing::error!(?other, "read the answer of keys.lua failed: unexpected value");
             return;
         }
-        // Dropped replies say it.
+        // Each waiting caller gets `Unavailable`, because its sender is dropped.
         Err(_) => return,
     };
     for (answer, key) in answers.into_iter().zip(batch) {

@@ -51,7 +51,7 @@ impl RequestClass {
     }
 }
 
-/// Under which terms a route is served.
+/// The terms under which a route is shed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteTerms {
     /// The class.
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_row_is_twice_and_pages_of_the_programme_and_of_shows_are_shed() {
+    fn each_route_has_one_row_and_pages_of_programme_and_shows_are_shed() {
         let shed_in_api = authorisation::TABLE.iter().filter(|(.., terms)| terms.is_some()).count();
         assert_eq!(TERMS.len(), shed_in_api + pages::shed().count(), "no row is there twice");
         let shed_as = |terms: Option<RouteTerms>| {

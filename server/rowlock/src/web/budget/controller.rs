@@ -15,20 +15,20 @@ use super::RequestClass;
 
 /// Length of a window.
 const WINDOW: Duration = Duration::from_millis(500);
-/// Fewer late requests than this are slow requests, and no queue.
-const ENOUGH: u32 = 20;
-/// Shares are so-manieth parts.
+/// Minimum number of late requests that counts as a queue; fewer are only slow requests.
+const MIN_LATE: u32 = 20;
+/// Shares are counted in this many parts of all requests.
 pub const PARTS: u32 = 8;
-/// Never all: from those who are let in we learn that it is over.
-const MOST: u32 = PARTS - 1;
+/// Highest share, in parts. Some requests are always served: their answers show when the queue has gone.
+const MAX_SHARE: u32 = PARTS - 1;
 /// Parts by which the share grows with each window over budget. With each other window it shrinks by one.
 const STEP: u32 = 2;
 /// Windows that are distinguished by the start of their requests: longer than any request may take (30 s).
-const REMEMBERED: usize = 64;
+const MAX_WINDOWS: usize = 64;
 
 #[derive(Debug)]
 pub struct Controller {
-    /// The one that is being filled.
+    /// The number of the current window.
     window: AtomicU64,
     lanes: [Lane; RequestClass::COUNT],
 }
@@ -38,25 +38,25 @@ struct Lane {
     /// The share that is refused, in parts.
     share: AtomicU32,
     /// True if an answer of this window came within the budget.
-    has_quick: AtomicBool,
+    has_answer_in_time: AtomicBool,
     /// Requests of this window that waited longer.
     late: AtomicU32,
     /// Requests that are not answered yet, by the window they began in.
-    open: [AtomicU32; REMEMBERED],
+    open: [AtomicU32; MAX_WINDOWS],
 }
 
 /// The result of a window for a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WindowVerdict {
     /// Answers are in time, or there are no requests.
-    Easy,
+    WithinBudget,
     /// Some waited too long, too few to decide.
     Unclear,
     /// A queue is standing.
-    Over,
+    OverBudget,
 }
 
-/// A class begins to be refused, or is served again.
+/// A class whose requests are shed from now on, or no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassChange {
     pub class: RequestClass,
@@ -68,9 +68,9 @@ impl Controller {
     pub fn new() -> Self {
         let lane = |_| Lane {
             share: AtomicU32::new(0),
-            has_quick: AtomicBool::new(false),
+            has_answer_in_time: AtomicBool::new(false),
             late: AtomicU32::new(0),
-            open: [const { AtomicU32::new(0) }; REMEMBERED],
+            open: [const { AtomicU32::new(0) }; MAX_WINDOWS],
         };
         Self { window: AtomicU64::new(0), lanes: std::array::from_fn(lane) }
     }
@@ -81,19 +81,19 @@ impl Controller {
         share > 0 && draw(u64::from(PARTS - 1)) < u64::from(share)
     }
 
-    /// A request of a class begins. All instants are since the server began.
+    /// Records the start of a request. All instants are since the server began.
     pub fn begin(&self, class: RequestClass, at: Duration) {
         self.lane(class).begun_in(window_of(at)).fetch_add(1, Relaxed);
     }
 
-    /// …and ends. A request that was cancelled has waited, but was not answered in time.
+    /// Records the end of a request. A cancelled request never counts as answered in time.
     pub fn end(&self, class: RequestClass, began: Duration, at: Duration, is_answered: bool) {
         let lane = self.lane(class);
         lane.begun_in(window_of(began)).fetch_sub(1, Relaxed);
         if at.saturating_sub(began) >= class.budget() {
             lane.late.fetch_add(1, Relaxed);
-        } else if is_answered && !lane.has_quick.load(Relaxed) {
-            lane.has_quick.store(true, Relaxed);
+        } else if is_answered && !lane.has_answer_in_time.load(Relaxed) {
+            lane.has_answer_in_time.store(true, Relaxed);
         }
     }
 
@@ -109,8 +109,8 @@ impl Controller {
         let judged = RequestClass::ALL.map(|class| self.lane(class).judge(stuck[class as usize]));
         let mut after = step(before, judged);
         // In the windows between, no request started or ended.
-        let quiet = stuck.map(|stuck| if stuck > 0 { WindowVerdict::Unclear } else { WindowVerdict::Easy });
-        for _ in 0..(now - last - 1).min(u64::from(MOST) * RequestClass::COUNT as u64) {
+        let quiet = stuck.map(|stuck| if stuck > 0 { WindowVerdict::Unclear } else { WindowVerdict::WithinBudget });
+        for _ in 0..(now - last - 1).min(u64::from(MAX_SHARE) * RequestClass::COUNT as u64) {
             after = step(after, quiet);
         }
         for (lane, share) in self.lanes.iter().zip(after) {
@@ -128,23 +128,23 @@ impl Controller {
 
 impl Lane {
     fn begun_in(&self, window: u64) -> &AtomicU32 {
-        &self.open[(window % REMEMBERED as u64) as usize]
+        &self.open[(window % MAX_WINDOWS as u64) as usize]
     }
 
     /// Requests that began longer ago than the budget and are not answered yet.
     fn stuck(&self, now: u64, budget: Duration) -> u32 {
         // One more than fit into the budget: a request may have begun at the end of its window.
-        let oldest = window_of(budget) + 1..REMEMBERED as u64;
+        let oldest = window_of(budget) + 1..MAX_WINDOWS as u64;
         oldest.map(|ago| self.begun_in(now.wrapping_sub(ago)).load(Relaxed)).fold(0, u32::saturating_add)
     }
 
     /// Judges the ended window, and begins the next.
     fn judge(&self, stuck: u32) -> WindowVerdict {
-        let (has_quick, late) = (self.has_quick.swap(false, Relaxed), self.late.swap(0, Relaxed));
+        let (has_answer_in_time, late) = (self.has_answer_in_time.swap(false, Relaxed), self.late.swap(0, Relaxed));
         match late.saturating_add(stuck) {
-            0 => WindowVerdict::Easy,
-            _ if has_quick => WindowVerdict::Easy,
-            ENOUGH.. => WindowVerdict::Over,
+            0 => WindowVerdict::WithinBudget,
+            _ if has_answer_in_time => WindowVerdict::WithinBudget,
+            MIN_LATE.. => WindowVerdict::OverBudget,
             _ => WindowVerdict::Unclear,
         }
     }
@@ -154,26 +154,26 @@ fn window_of(at: Duration) -> u64 {
     u64::try_from(at.as_millis() / WINDOW.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Shares after a window: a class is refused only while those before it are refused for the most part, whosever queue
-/// it is, and recovers before them.
+/// Returns the shares after a window. Whichever class has a queue, a class is shed only while all classes before it are
+/// shed at the highest share, and it recovers before them.
 fn step(
     shares: [u32; RequestClass::COUNT],
     verdicts: [WindowVerdict; RequestClass::COUNT],
 ) -> [u32; RequestClass::COUNT] {
     let mut next = shares;
     for class in (0..RequestClass::COUNT).rev() {
-        let after_it_is_well =
-            (class + 1..RequestClass::COUNT).all(|later| next[later] == 0 && verdicts[later] != WindowVerdict::Over);
+        let have_later_classes_recovered = (class + 1..RequestClass::COUNT)
+            .all(|later| next[later] == 0 && verdicts[later] != WindowVerdict::OverBudget);
         match verdicts[class] {
-            WindowVerdict::Over => {
-                let first = (0..=class).find(|earlier| next[*earlier] < MOST);
-                // A class goes one step in a window, also where two ask for it.
+            WindowVerdict::OverBudget => {
+                let first = (0..=class).find(|earlier| next[*earlier] < MAX_SHARE);
+                // The share of a class grows once per window, even if two classes have a queue.
                 if let Some(first) = first.filter(|first| next[*first] == shares[*first]) {
-                    next[first] = (next[first] + STEP).min(MOST);
+                    next[first] = (next[first] + STEP).min(MAX_SHARE);
                 }
             }
-            WindowVerdict::Easy if after_it_is_well => next[class] = next[class].saturating_sub(1),
-            WindowVerdict::Easy | WindowVerdict::Unclear => {}
+            WindowVerdict::WithinBudget if have_later_classes_recovered => next[class] = next[class].saturating_sub(1),
+            WindowVerdict::WithinBudget | WindowVerdict::Unclear => {}
         }
     }
     next

@@ -1,4 +1,4 @@
-//! The layer around the routes: refuses, gives places, and measures.
+//! The layer around the routes: sheds requests, limits browsing to its slots, and measures latencies.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use http::{Code, Problem};
 use platform::{ids, telemetry};
 
 /// Minimum `Retry-After` of a shed request, seconds…
-const COME_BACK_S: u64 = 1;
+const MIN_RETRY_AFTER_S: u64 = 1;
 /// …and its random addition, so that clients do not all return at once.
 const SPREAD_S: u64 = 4;
 
@@ -38,12 +38,12 @@ pub fn register_metrics() {
     }
 }
 
-/// Lies around the routes.
+/// Applies the latency budgets to the routes.
 #[derive(Clone, Debug)]
 pub struct BudgetLayer(Arc<Budgets>);
 
 impl BudgetLayer {
-    /// For a server with so many connections to its database: half of them for those who look.
+    /// A layer for a server with this many connections to its database: browsing may use half of them.
     #[must_use]
     pub fn new(connections: u32) -> Self {
         let slots = usize::try_from(connections / 2).unwrap_or(usize::MAX).max(1);
@@ -62,7 +62,7 @@ impl<S> Layer<S> for BudgetLayer {
 
 #[derive(Debug)]
 struct Budgets {
-    /// Instants are since then.
+    /// Start of the server, from which instants are counted.
     began: Instant,
     controller: Controller,
     slots: WorkSlots,
@@ -111,16 +111,17 @@ impl Budgets {
         if self.controller.refuses(class, ids::jitter) {
             return refusal(class, is_api);
         }
-        let visit = (terms.is_measured && has_come(&request)).then(|| Visit::begin(Arc::clone(&self), class, at));
+        let measured = (terms.is_measured && has_full_body(&request))
+            .then(|| MeasuredRequest::begin(Arc::clone(&self), class, at));
         let work = routes.oneshot(request);
         let Ok(response) = if terms.is_measured && class == RequestClass::Browsing {
-            let Some(place) = self.slots.take(class.budget()).await else { return refusal(class, is_api) };
-            Work::new(work.boxed(), place).await
+            let Some(slot) = self.slots.take(class.budget()).await else { return refusal(class, is_api) };
+            Work::new(work.boxed(), slot).await
         } else {
             work.await
         };
-        if let Some(visit) = visit {
-            visit.end();
+        if let Some(measured) = measured {
+            measured.end();
         }
         response
     }
@@ -142,20 +143,20 @@ impl Budgets {
     }
 }
 
-/// True if the whole request has arrived. A slow sender is not a queue of ours.
-fn has_come(request: &Request) -> bool {
+/// Returns true if the whole request has arrived. A slow sender must not count as a queue.
+fn has_full_body(request: &Request) -> bool {
     request.body().is_end_stream() || request.extensions().get::<Fingerprint>().is_some()
 }
 
-/// A request that is measured, until it is answered or given up.
-struct Visit {
+/// A request whose latency is measured. Dropping it ends the measurement.
+struct MeasuredRequest {
     budgets: Arc<Budgets>,
     class: RequestClass,
     began: Duration,
     is_answered: bool,
 }
 
-impl Visit {
+impl MeasuredRequest {
     fn begin(budgets: Arc<Budgets>, class: RequestClass, at: Duration) -> Self {
         budgets.controller.begin(class, at);
         Self { budgets, class, began: at, is_answered: false }
@@ -166,7 +167,7 @@ impl Visit {
     }
 }
 
-impl Drop for Visit {
+impl Drop for MeasuredRequest {
     fn drop(&mut self) {
         let at = self.budgets.now();
         self.budgets.controller.end(self.class, self.began, at, self.is_answered);
@@ -174,7 +175,7 @@ impl Drop for Visit {
     }
 }
 
-/// Programs get a problem, people a page in their language.
+/// The answer to a shed request: a problem for programs, a page for people.
 fn refusal(class: RequestClass, is_api: bool) -> Response {
     counter!(SHED, "class" => class.label()).increment(1);
     let mut response = if is_api {
@@ -183,7 +184,7 @@ fn refusal(class: RequestClass, is_api: bool) -> Response {
     } else {
         PageError::Busy.into_response()
     };
-    let pause_s = COME_BACK_S + ids::jitter(SPREAD_S);
+    let pause_s = MIN_RETRY_AFTER_S + ids::jitter(SPREAD_S);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(pause_s));
     response
 }
@@ -194,7 +195,7 @@ mod tests {
     use axum::body::{Body, to_bytes};
     use axum::http::StatusCode;
 
-    /// A request as it comes to the layer.
+    /// A request with the route that the layer reads.
     fn request(route: &'static str, body: Body) -> Request {
         let mut request = Request::builder().uri(route).body(body).expect("a request");
         request.extensions_mut().insert(telemetry::RouteName(route));
@@ -222,11 +223,11 @@ mod tests {
     #[test]
     fn a_slow_sender_is_not_measured() {
         let slow = Body::from_stream(futures::stream::pending::<Result<axum::body::Bytes, Infallible>>());
-        assert!(!has_come(&request("/api/v1/shows/{show}/holds", slow)));
-        assert!(has_come(&request("/search", Body::empty())));
+        assert!(!has_full_body(&request("/api/v1/shows/{show}/holds", slow)));
+        assert!(has_full_body(&request("/search", Body::empty())));
     }
 
-    /// Half of ten connections: five hang, and the sixth waits. Who pays does not.
+    /// Of ten connections, five hanging browsing requests take half. The sixth waits; a payment does not.
     #[tokio::test]
     async fn browsing_takes_half_of_the_connections_at_most() {
         let hangs = tower::service_fn(|request: Request| async move {

@@ -15,9 +15,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Requests that may wait for a slot; further ones are shed at once.
-const LINE: usize = 1_024;
+const MAX_QUEUED: usize = 1_024;
 
-/// The places, and the line in front of them.
+/// The slots, and the number of requests that wait for one.
 #[derive(Debug)]
 pub struct WorkSlots {
     free: Arc<Semaphore>,
@@ -29,10 +29,10 @@ impl WorkSlots {
         Self { free: Arc::new(Semaphore::new(slots)), waiting: AtomicUsize::new(0) }
     }
 
-    /// A place, in the order of coming; `None` when too many wait already, or none was free for so long.
+    /// Takes a slot, in the order of arrival; `None` when too many requests wait already, or no slot was freed in time.
     pub async fn take(&self, patience: Duration) -> Option<OwnedSemaphorePermit> {
-        if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
-            return Some(place);
+        if let Ok(slot) = Arc::clone(&self.free).try_acquire_owned() {
+            return Some(slot);
         }
         let _waiting = QueuedRequest::join(&self.waiting)?;
         tokio::time::timeout(patience, Arc::clone(&self.free).acquire_owned()).await.ok()?.ok()
@@ -46,7 +46,7 @@ impl<'a> QueuedRequest<'a> {
         let ahead = waiting.fetch_add(1, Relaxed);
         // A request that finds the queue full leaves it at once.
         let joined = Self(waiting);
-        (ahead < LINE).then_some(joined)
+        (ahead < MAX_QUEUED).then_some(joined)
     }
 }
 
@@ -60,8 +60,8 @@ impl Drop for QueuedRequest<'_> {
 pub struct Work<T: Send + 'static>(Option<(BoxFuture<'static, T>, OwnedSemaphorePermit)>);
 
 impl<T: Send + 'static> Work<T> {
-    pub fn new(work: BoxFuture<'static, T>, place: OwnedSemaphorePermit) -> Self {
-        Self(Some((work, place)))
+    pub fn new(work: BoxFuture<'static, T>, slot: OwnedSemaphorePermit) -> Self {
+        Self(Some((work, slot)))
     }
 }
 
@@ -69,11 +69,11 @@ impl<T: Send + 'static> Future for Work<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        // If it panics, it is not here to be gone on with.
-        let (mut work, place) = self.0.take().expect("not polled after completion");
+        // Taken out during the poll, so that work that panicked is not polled again.
+        let (mut work, slot) = self.0.take().expect("not polled after completion");
         let polled = work.as_mut().poll(cx);
         if polled.is_pending() {
-            self.0 = Some((work, place));
+            self.0 = Some((work, slot));
         }
         polled
     }
@@ -81,11 +81,11 @@ impl<T: Send + 'static> Future for Work<T> {
 
 impl<T: Send + 'static> Drop for Work<T> {
     fn drop(&mut self) {
-        if let (Some((work, place)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
-            // No more of them than there are places.
+        if let (Some((work, slot)), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            // At most one task per slot.
             runtime.spawn(async move {
                 work.await;
-                drop(place);
+                drop(slot);
             });
         }
     }
@@ -100,16 +100,16 @@ mod tests {
     const PATIENT: Duration = Duration::from_secs(20);
     const IMPATIENT: Duration = Duration::from_millis(1);
 
-    fn work(place: OwnedSemaphorePermit) -> (oneshot::Sender<u8>, Work<Option<u8>>) {
+    fn work(slot: OwnedSemaphorePermit) -> (oneshot::Sender<u8>, Work<Option<u8>>) {
         let (done, wait) = oneshot::channel();
-        (done, Work::new(Box::pin(async move { wait.await.ok() }), place))
+        (done, Work::new(Box::pin(async move { wait.await.ok() }), slot))
     }
 
     #[tokio::test]
     async fn a_slot_is_free_when_its_work_is_done() {
         let slots = WorkSlots::new(1);
         let (done, work) = work(slots.take(PATIENT).await.expect("it is free"));
-        assert!(slots.take(IMPATIENT).await.is_none(), "there is one place");
+        assert!(slots.take(IMPATIENT).await.is_none(), "there is one slot");
         done.send(7).expect("the work waits");
         assert_eq!(work.await, Some(7));
         assert!(slots.take(IMPATIENT).await.is_some());
@@ -128,8 +128,8 @@ mod tests {
     #[tokio::test]
     async fn work_that_panics_frees_its_slot() {
         let slots = WorkSlots::new(1);
-        let place = slots.take(PATIENT).await.expect("it is free");
-        let work = Work::<()>::new(Box::pin(async { panic!("a bug") }), place);
+        let slot = slots.take(PATIENT).await.expect("it is free");
+        let work = Work::<()>::new(Box::pin(async { panic!("a bug") }), slot);
         // As the layer around does: what panicked is dropped when that is over.
         assert!(std::panic::AssertUnwindSafe(work).catch_unwind().await.is_err());
         assert_eq!(slots.free.available_permits(), 1);
@@ -139,15 +139,15 @@ mod tests {
     #[tokio::test]
     async fn the_queue_is_bounded_and_a_cancelled_request_leaves_it() {
         let slots = WorkSlots::new(1);
-        let place = slots.take(PATIENT).await.expect("it is free");
-        let mut line: Vec<_> = (0..LINE).map(|_| Box::pin(slots.take(PATIENT))).collect();
-        for waiting in &mut line {
+        let slot = slots.take(PATIENT).await.expect("it is free");
+        let mut queue: Vec<_> = (0..MAX_QUEUED).map(|_| Box::pin(slots.take(PATIENT))).collect();
+        for waiting in &mut queue {
             assert!(futures::poll!(waiting).is_pending());
         }
         assert!(matches!(futures::poll!(Box::pin(slots.take(PATIENT))), Poll::Ready(None)), "shed at once");
-        drop(line.pop());
+        drop(queue.pop());
         assert!(futures::poll!(Box::pin(slots.take(PATIENT))).is_pending());
-        drop(place);
-        assert!(line.swap_remove(0).await.is_some(), "the first in the line");
+        drop(slot);
+        assert!(queue.swap_remove(0).await.is_some(), "the first in the queue");
     }
 }

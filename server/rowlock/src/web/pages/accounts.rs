@@ -1,7 +1,7 @@
-//! Pages of accounts: forms without a script, answered by a page or by the way on. First those without a session (signing in,
+//! Pages of accounts: forms without a script, answered by a page or a redirect. First those without a session (signing in,
 //! registering, a new password), then the account's own, whose callers without a session are redirected to the sign-in page.
 //!
-//! They do what the API does, through the same services. Nothing of them is kept by a cache.
+//! They do what the API does, through the same services. No cache stores them.
 
 use app::pages::accounts::{AccountPage, ConfirmEmailPage, LoginPage, Notice, PasswordResetPage, RegisterPage};
 use axum::extract::{DefaultBodyLimit, State};
@@ -14,7 +14,9 @@ use domain::api::accounts::{
 };
 use serde::Deserialize;
 
-use super::{Page, PageError, PageForm, PageQuery, PageResult, SignedInPageResult, private, see, signed_in, words};
+use super::{
+    Page, PageError, PageForm, PageQuery, PageResult, SignedInPageResult, private_page, redirect_to, signed_in, words,
+};
 use crate::AppState;
 use crate::web::budget::NEVER;
 use http::idempotency::{IdempotencyKey, Intent};
@@ -31,10 +33,10 @@ const MAX_NEXT_BYTES: usize = 512;
 pub(super) fn pages() -> impl Iterator<Item = Page> {
     let pages = [
         ("/login", get(login).post(log_in)),
-        ("/register", get(register).post(make)),
-        ("/reset", get(reset).post(ask)),
-        ("/reset/new", post(set)),
-        ("/confirm-email", get(confirm).post(prove)),
+        ("/register", get(register).post(create_account)),
+        ("/reset", get(reset).post(send_reset_link)),
+        ("/reset/new", post(set_new_password)),
+        ("/confirm-email", get(confirm).post(confirm_email)),
         ("/account", get(account)),
         ("/account/password", post(password)),
         ("/account/email-link", post(send_link)),
@@ -59,8 +61,9 @@ impl AccountQuery {
     }
 }
 
-/// The page to go to afterwards: a path of this site only. A redirection to another site would make us vouch for it.
-fn way_on(next: &str) -> Option<&str> {
+/// The page to redirect to afterwards; `None` unless it is a path of this site. An open redirect would make us vouch for
+/// another site.
+fn safe_next_path(next: &str) -> Option<&str> {
     let is_ours = next.len() <= MAX_NEXT_BYTES
         && next.starts_with('/')
         && !next.starts_with("//")
@@ -68,13 +71,13 @@ fn way_on(next: &str) -> Option<&str> {
     is_ours.then_some(next)
 }
 
-/// Redirects to a page with something to say there.
-fn see_with(path: &str, notice: Notice) -> Response {
-    see(&format!("{path}?notice={}", notice.as_str()))
+/// Redirects to a page that shows this notice.
+fn redirect_with_notice(path: &str, notice: Notice) -> Response {
+    redirect_to(&format!("{path}?notice={}", notice.as_str()))
 }
 
 /// The form again, with the problem; internal errors have their own page.
-pub(super) fn once_more(problem: Problem, page: impl FnOnce(String) -> Response) -> Response {
+pub(super) fn form_with_error(problem: Problem, page: impl FnOnce(String) -> Response) -> Response {
     match problem.code() {
         Code::Internal => return PageError::Fault.into_response(),
         Code::DatabaseUnavailable => return PageError::Busy.into_response(),
@@ -98,9 +101,9 @@ fn new_key() -> String {
 
 const HOME: &str = "/account";
 
-async fn login(PageQuery(asked): PageQuery<AccountQuery>) -> PageResult {
-    let next = way_on(&asked.next).unwrap_or_default().to_owned();
-    Ok(private(LoginPage { next, notice: asked.notice(), ..LoginPage::default() }))
+async fn login(PageQuery(query): PageQuery<AccountQuery>) -> PageResult {
+    let next = safe_next_path(&query.next).unwrap_or_default().to_owned();
+    Ok(private_page(LoginPage { next, notice: query.notice(), ..LoginPage::default() }))
 }
 
 #[derive(Deserialize)]
@@ -118,12 +121,12 @@ async fn log_in(
     headers: HeaderMap,
     PageForm(form): PageForm<LoginForm>,
 ) -> PageResult {
-    let next = way_on(&form.next).unwrap_or_default();
+    let next = safe_next_path(&form.next).unwrap_or_default();
     let request = LoginRequest { email: form.email.clone(), password: form.password, token: false };
     Ok(match sign_in(&state, &visitor, &headers, &address, &request).await {
-        Ok(logged_in) => (logged_in, see(if next.is_empty() { HOME } else { next })).into_response(),
-        Err(problem) => once_more(problem, |trouble| {
-            private(LoginPage { next: next.to_owned(), email: form.email, notice: None, trouble: Some(trouble) })
+        Ok(logged_in) => (logged_in, redirect_to(if next.is_empty() { HOME } else { next })).into_response(),
+        Err(problem) => form_with_error(problem, |error| {
+            private_page(LoginPage { next: next.to_owned(), email: form.email, notice: None, error: Some(error) })
         }),
     })
 }
@@ -139,9 +142,9 @@ async fn sign_in(
     accounts::log_in(state, (visitor, before.as_ref()), address, request).await
 }
 
-async fn register(PageQuery(asked): PageQuery<AccountQuery>) -> PageResult {
-    let next = way_on(&asked.next).unwrap_or_default().to_owned();
-    Ok(private(RegisterPage { next, key: new_key(), ..RegisterPage::default() }))
+async fn register(PageQuery(query): PageQuery<AccountQuery>) -> PageResult {
+    let next = safe_next_path(&query.next).unwrap_or_default().to_owned();
+    Ok(private_page(RegisterPage { next, key: new_key(), ..RegisterPage::default() }))
 }
 
 #[derive(Deserialize)]
@@ -156,14 +159,14 @@ struct RegisterForm {
 
 /// Registers, then signs in with the same password. If the address has an account already, signing in fails like any other
 /// failure, and its owner gets a mail.
-async fn make(
+async fn create_account(
     State(state): State<AppState>,
     visitor: Visitor,
     address: ClientAddress,
     headers: HeaderMap,
     PageForm(form): PageForm<RegisterForm>,
 ) -> PageResult {
-    let next = way_on(&form.next).unwrap_or_default();
+    let next = safe_next_path(&form.next).unwrap_or_default();
     let request = RegisterRequest { name: form.name, email: form.email, password: form.password };
     let made = async {
         let key = IdempotencyKey::of_form(&form.key)?;
@@ -171,40 +174,40 @@ async fn make(
         accounts::register(&state, &address, &request, &intent).await
     };
     if let Err(problem) = made.await {
-        return Ok(once_more(problem, |trouble| {
+        return Ok(form_with_error(problem, |error| {
             let RegisterRequest { name, email, .. } = request;
-            // Another try is another intent: what was refused was not kept.
-            private(RegisterPage { next: next.to_owned(), name, email, trouble: Some(trouble), key: new_key() })
+            // The next attempt is a new intent: a refused one is not stored.
+            private_page(RegisterPage { next: next.to_owned(), name, email, error: Some(error), key: new_key() })
         }));
     }
     let login = LoginRequest { email: request.email, password: request.password, token: false };
     Ok(match sign_in(&state, &visitor, &headers, &address, &login).await {
-        Ok(logged_in) => (logged_in, see(if next.is_empty() { HOME } else { next })).into_response(),
-        // Too many at it, or the address had an account: the page to sign in on is the way on either way.
-        Err(_) => see_with("/login", Notice::Registered),
+        Ok(logged_in) => (logged_in, redirect_to(if next.is_empty() { HOME } else { next })).into_response(),
+        // After too many attempts, or if the address had an account already, the visitor signs in on the sign-in page.
+        Err(_) => redirect_with_notice("/login", Notice::Registered),
     })
 }
 
-async fn reset(PageQuery(asked): PageQuery<AccountQuery>) -> PageResult {
-    let (key, trouble) = (new_key(), None);
-    Ok(private(if asked.token.is_empty() {
-        PasswordResetPage::Ask { email: String::new(), trouble, key }
+async fn reset(PageQuery(query): PageQuery<AccountQuery>) -> PageResult {
+    let (key, error) = (new_key(), None);
+    Ok(private_page(if query.token.is_empty() {
+        PasswordResetPage::Ask { email: String::new(), error, key }
     } else {
-        PasswordResetPage::Choose { token: asked.token, trouble, key }
+        PasswordResetPage::Choose { token: query.token, error, key }
     }))
 }
 
 #[derive(Deserialize)]
-struct AskForm {
+struct ResetLinkForm {
     email: String,
     key: String,
 }
 
-async fn ask(
+async fn send_reset_link(
     State(state): State<AppState>,
     visitor: Visitor,
     address: ClientAddress,
-    PageForm(form): PageForm<AskForm>,
+    PageForm(form): PageForm<ResetLinkForm>,
 ) -> PageResult {
     let request = ForgottenRequest { email: form.email };
     let asked = async {
@@ -212,25 +215,25 @@ async fn ask(
         accounts::password_forgotten(&state, &address, &request, &intent).await
     };
     Ok(match asked.await {
-        Ok(_) => private(PasswordResetPage::Sent),
-        Err(problem) => once_more(problem, |trouble| {
-            private(PasswordResetPage::Ask { email: request.email, trouble: Some(trouble), key: new_key() })
+        Ok(_) => private_page(PasswordResetPage::Sent),
+        Err(problem) => form_with_error(problem, |error| {
+            private_page(PasswordResetPage::Ask { email: request.email, error: Some(error), key: new_key() })
         }),
     })
 }
 
 #[derive(Deserialize)]
-struct SetForm {
+struct NewPasswordForm {
     token: LinkToken,
     password: Password,
     key: String,
 }
 
-async fn set(
+async fn set_new_password(
     State(state): State<AppState>,
     visitor: Visitor,
     address: ClientAddress,
-    PageForm(form): PageForm<SetForm>,
+    PageForm(form): PageForm<NewPasswordForm>,
 ) -> PageResult {
     let request = ResetRequest { token: form.token, password: form.password };
     let done = async {
@@ -243,9 +246,9 @@ async fn set(
         accounts::reset_password(&state, &address, &request, &intent).await
     };
     Ok(match done.await {
-        Ok(_) => see_with("/login", Notice::PasswordReset),
-        Err(problem) => once_more(problem, |trouble| {
-            private(PasswordResetPage::Choose { token: request.token.0, trouble: Some(trouble), key: new_key() })
+        Ok(_) => redirect_with_notice("/login", Notice::PasswordReset),
+        Err(problem) => form_with_error(problem, |error| {
+            private_page(PasswordResetPage::Choose { token: request.token.0, error: Some(error), key: new_key() })
         }),
     })
 }
@@ -256,10 +259,10 @@ type FormResult<T> = Result<PageForm<T>, PageError>;
 async fn account(
     State(state): State<AppState>,
     who: SignedInResult,
-    PageQuery(asked): PageQuery<AccountQuery>,
+    PageQuery(query): PageQuery<AccountQuery>,
 ) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
-    account_page(&state, &session, &asked.after, asked.notice(), None).await
+    account_page(&state, &session, &query.after, query.notice(), None).await
 }
 
 async fn account_page(
@@ -267,7 +270,7 @@ async fn account_page(
     session: &Session,
     after: &str,
     notice: Option<Notice>,
-    trouble: Option<String>,
+    error: Option<String>,
 ) -> SignedInPageResult {
     let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or(PageError::NotFound)?;
@@ -276,7 +279,7 @@ async fn account_page(
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => problem.into(),
     })?;
-    Ok(private(AccountPage { account, bookings, notice, trouble, key: new_key() }))
+    Ok(private_page(AccountPage { account, bookings, notice, error, key: new_key() }))
 }
 
 #[derive(Deserialize)]
@@ -295,11 +298,11 @@ async fn password(
     let PageForm(form) = form?;
     let request = PasswordChange { current: form.current, new: form.new };
     match accounts::change_password(&state, &session, &address, &request).await {
-        Ok(logged_in) => Ok((logged_in, see_with("/account", Notice::PasswordChanged)).into_response()),
+        Ok(logged_in) => Ok((logged_in, redirect_with_notice("/account", Notice::PasswordChanged)).into_response()),
         Err(problem) => {
-            let trouble = words(&problem);
-            let shown = account_page(&state, &session, "", None, Some(trouble)).await?;
-            Ok(once_more(problem, |_| shown))
+            let error = words(&problem);
+            let shown = account_page(&state, &session, "", None, Some(error)).await?;
+            Ok(form_with_error(problem, |_| shown))
         }
     }
 }
@@ -322,10 +325,10 @@ async fn send_link(
         accounts::send_proof(&state, &session, &address, &intent).await
     };
     match sent.await {
-        Ok(_) => Ok(see_with("/account", Notice::MailSent)),
+        Ok(_) => Ok(redirect_with_notice("/account", Notice::MailSent)),
         Err(problem) => {
             let shown = account_page(&state, &session, "", None, Some(words(&problem))).await?;
-            Ok(once_more(problem, |_| shown))
+            Ok(form_with_error(problem, |_| shown))
         }
     }
 }
@@ -333,36 +336,31 @@ async fn send_link(
 async fn confirm(
     State(state): State<AppState>,
     who: SignedInResult,
-    PageQuery(asked): PageQuery<AccountQuery>,
+    PageQuery(query): PageQuery<AccountQuery>,
 ) -> SignedInPageResult {
     // Only well-formed tokens are passed on.
-    let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
+    let token: String = query.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
     let SignedIn(session) = signed_in(who, &format!("/confirm-email?token={token}"))?;
-    confirm_page(&state, &session, asked.token, None).await
+    confirm_page(&state, &session, query.token, None).await
 }
 
-async fn confirm_page(
-    state: &AppState,
-    session: &Session,
-    token: String,
-    trouble: Option<String>,
-) -> SignedInPageResult {
+async fn confirm_page(state: &AppState, session: &Session, token: String, error: Option<String>) -> SignedInPageResult {
     let named = accounts::name_and_address(state, Some(session.account)).await?;
     let (_, email) = named.ok_or(PageError::NotFound)?;
-    Ok(private(ConfirmEmailPage { token, email, trouble, key: new_key() }))
+    Ok(private_page(ConfirmEmailPage { token, email, error, key: new_key() }))
 }
 
 #[derive(Deserialize)]
-struct ProofForm {
+struct ConfirmEmailForm {
     token: LinkToken,
     key: String,
 }
 
-async fn prove(
+async fn confirm_email(
     State(state): State<AppState>,
     who: SignedInResult,
     address: ClientAddress,
-    form: FormResult<ProofForm>,
+    form: FormResult<ConfirmEmailForm>,
 ) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
     let PageForm(form) = form?;
@@ -372,10 +370,10 @@ async fn prove(
         accounts::prove(&state, &session, &address, &request, &intent).await
     };
     match proven.await {
-        Ok(_) => Ok(see_with("/account", Notice::Proven)),
+        Ok(_) => Ok(redirect_with_notice("/account", Notice::Proven)),
         Err(problem) => {
             let shown = confirm_page(&state, &session, request.token.0, Some(words(&problem))).await?;
-            Ok(once_more(problem, |_| shown))
+            Ok(form_with_error(problem, |_| shown))
         }
     }
 }
@@ -387,18 +385,18 @@ async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> SignedInP
         Err(problem) if problem.code() == Code::TokenInvalid => None,
         Err(problem) => return Err(problem.into()),
     };
-    let gone = accounts::end_session(&state, session.as_ref()).await?;
-    Ok(with(gone, see("/")))
+    let headers = accounts::end_session(&state, session.as_ref()).await?;
+    Ok(with_headers(headers, redirect_to("/")))
 }
 
 async fn log_out_everywhere(State(state): State<AppState>, who: SignedInResult) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
-    let gone = accounts::end_all(&state, &session).await?;
-    Ok(with(gone, see_with("/login", Notice::SignedOutEverywhere)))
+    let headers = accounts::end_all(&state, &session).await?;
+    Ok(with_headers(headers, redirect_with_notice("/login", Notice::SignedOutEverywhere)))
 }
 
-fn with(gone: accounts::SignOutHeaders, mut response: Response) -> Response {
-    for (name, value) in gone {
+fn with_headers(headers: accounts::SignOutHeaders, mut response: Response) -> Response {
+    for (name, value) in headers {
         response.headers_mut().append(name, value);
     }
     response
@@ -411,7 +409,7 @@ mod tests {
     #[test]
     fn the_next_page_is_always_on_our_site() {
         for ours in ["/", "/account", "/shows/00000000-0000-0000-0000-000000000007", "/confirm-email?token=0a"] {
-            assert_eq!(way_on(ours), Some(ours));
+            assert_eq!(safe_next_path(ours), Some(ours));
         }
         for others in [
             "",
@@ -425,8 +423,8 @@ mod tests {
             "/\u{202E}",
             "/a&b=c",
         ] {
-            assert_eq!(way_on(others), None, "{others:?}");
+            assert_eq!(safe_next_path(others), None, "{others:?}");
         }
-        assert_eq!(way_on(&format!("/{}", "x".repeat(MAX_NEXT_BYTES))), None);
+        assert_eq!(safe_next_path(&format!("/{}", "x".repeat(MAX_NEXT_BYTES))), None);
     }
 }

@@ -14,7 +14,7 @@ use domain::booking::BookingState;
 use language::say;
 use uuid::Uuid;
 
-use super::{Page, PageError, PagePath, PageResult, private, start_in_words};
+use super::{Page, PageError, PagePath, PageResult, private_page, start_in_words};
 use crate::AppState;
 use crate::web::budget::NEVER;
 use catalogue::Show;
@@ -51,7 +51,7 @@ async fn booking(
         tracing::debug!(booking = %booking.id, %cause, "ask the gateway about {} failed; the reconciler retries", booking.id);
     }
     let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED_QUERY));
-    Ok(private(BookingPage { booking, show: facts(&show), is_submitted }))
+    Ok(private_page(BookingPage { booking, show: facts(&show), is_submitted }))
 }
 
 async fn ticket(State(state): State<AppState>, visitor: Visitor, PagePath(id): PagePath<Uuid>) -> PageResult {
@@ -67,20 +67,20 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, PagePath(id): P
     let (file, calendar) = (format!("{address}/ticket.pdf"), format!("{address}/ticket.ics"));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
     let (reference, booking, show) = (booking.reference, Some(address), facts(&show));
-    Ok(private(TicketsPage { reference, booking, file, calendar, holder, show, group, seats }))
+    Ok(private_page(TicketsPage { reference, booking, file, calendar, holder, show, group, seats }))
 }
 
-/// One ticket, for the friend it was bought for, or all of a booking. A code opens the door, so it may open this page: 128
-/// random bits are not guessed; nor is a signature of as many.
+/// The ticket of a code, or all tickets of a booking's signed key. No session is needed: a code is 128 random bits and a
+/// key has a signature of as many.
 async fn with_code(State(state): State<AppState>, PagePath(code): PagePath<String>) -> PageResult {
     let OpenedTickets { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
     let (file, calendar) = (format!("/tickets/{code}/ticket.pdf"), format!("/tickets/{code}/ticket.ics"));
     let (group, show) = (group(&tickets, &holder)?, facts(&show));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
-    Ok(private(TicketsPage { reference, booking: None, file, calendar, holder, show, group, seats }))
+    Ok(private_page(TicketsPage { reference, booking: None, file, calendar, holder, show, group, seats }))
 }
 
-/// Tickets found by what their holder has, at least one, and what they are for.
+/// The tickets of a code or key, at least one, with their booking and show.
 struct OpenedTickets {
     booking: Uuid,
     reference: String,
@@ -89,7 +89,7 @@ struct OpenedTickets {
     tickets: Vec<Ticket>,
 }
 
-/// The ticket of this code, or all tickets of the booking of this key, while they are valid.
+/// Finds the ticket of a code, or all tickets of a booking's key, while they are valid.
 async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets, PageError> {
     let whole = tickets::links::booking_of(code);
     let booking = match whole {
@@ -106,14 +106,14 @@ async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets, PageError
     Ok(OpenedTickets { booking, reference: facts.reference, holder: facts.holder, show, tickets })
 }
 
-/// The show as an entry for the calendar of the one who has these tickets.
+/// The show as a calendar entry, for the holder of a ticket's code or a booking's key.
 async fn calendar_with_code(State(state): State<AppState>, PagePath(code): PagePath<String>) -> PageResult {
     let OpenedTickets { booking, reference, show, tickets, .. } = opened(&state, &code).await?;
     let seats = tickets.into_iter().map(|ticket| ticket.label).collect::<Vec<_>>().join(", ");
     Ok(entry(&state, &show, (booking, reference), seats, &format!("/tickets/{code}")))
 }
 
-/// The show as a calendar entry, for ticket holders.
+/// The show as a calendar entry, for the owner of the booking.
 async fn calendar(State(state): State<AppState>, visitor: Visitor, PagePath(id): PagePath<Uuid>) -> PageResult {
     let (booking, show) = load_confirmed(&state, &visitor, id).await?;
     let seats = booking.seats.iter().map(|line| line.label.clone());
@@ -123,7 +123,7 @@ async fn calendar(State(state): State<AppState>, visitor: Visitor, PagePath(id):
     Ok(entry(&state, &show, (booking.id, booking.reference), seats, &address))
 }
 
-/// The file: a booking's id and reference, its seats, and where its tickets are.
+/// Writes the calendar file with a booking's id, reference and seats, and the address of its tickets.
 fn entry(
     state: &AppState,
     show: &Show,
@@ -146,7 +146,7 @@ fn entry(
     (kind, cache, tickets::calendar::file(&entry)).into_response()
 }
 
-/// The caller's booking and what it is for. Another's is not found.
+/// Loads the caller's booking and its show. 404 for another's booking.
 async fn load(state: &AppState, visitor: &Visitor, id: Uuid) -> Result<(BookingView, Arc<Show>), PageError> {
     let owner = account_bookings::owner_for(state, visitor, id).await?;
     let booking = bookings::view(state, &owner, id).await?.ok_or(PageError::NotFound)?;
@@ -154,7 +154,7 @@ async fn load(state: &AppState, visitor: &Visitor, id: Uuid) -> Result<(BookingV
     Ok((booking, show))
 }
 
-/// The same, if it has tickets.
+/// As [`load`]; 404 unless the booking is confirmed.
 async fn load_confirmed(state: &AppState, visitor: &Visitor, id: Uuid) -> Result<(BookingView, Arc<Show>), PageError> {
     let (booking, show) = load(state, visitor, id).await?;
     if booking.state == BookingState::Confirmed { Ok((booking, show)) } else { Err(PageError::NotFound) }

@@ -10,9 +10,9 @@ use domain::booking::BookingState;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
-use super::accounts::once_more;
+use super::accounts::form_with_error;
 use super::booking::facts;
-use super::{Page, PageForm, PagePath, PageResult, in_words, private, see};
+use super::{Page, PageForm, PagePath, PageResult, in_words, private_page, redirect_to};
 use crate::AppState;
 use crate::web::budget::NEVER;
 use http::{ClientAddress, page_locale};
@@ -36,7 +36,7 @@ pub(super) fn pages() -> impl Iterator<Item = Page> {
 }
 
 async fn ask() -> Response {
-    private(FindBookingPage::Ask { reference: String::new(), email: String::new(), trouble: None })
+    private_page(FindBookingPage::Ask { reference: String::new(), email: String::new(), error: None })
 }
 
 #[derive(Deserialize)]
@@ -48,16 +48,16 @@ struct FindForm {
 async fn find(State(state): State<AppState>, address: ClientAddress, PageForm(form): PageForm<FindForm>) -> PageResult {
     let FindForm { reference, email } = form;
     Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), page_locale::language()).await {
-        Ok(()) => private(FindBookingPage::Sent),
-        Err(problem) => {
-            once_more(problem, |trouble| private(FindBookingPage::Ask { reference, email, trouble: Some(trouble) }))
-        }
+        Ok(()) => private_page(FindBookingPage::Sent),
+        Err(problem) => form_with_error(problem, |error| {
+            private_page(FindBookingPage::Ask { reference, email, error: Some(error) })
+        }),
     })
 }
 
 async fn opened(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
     let opened = bookings::open_by_mail(&state, &key).await?;
-    Ok(private(page(opened, &key)))
+    Ok(private_page(page(opened, &key)))
 }
 
 fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookingPage {
@@ -68,7 +68,7 @@ fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookin
         show: facts(&show),
         booking,
         is_mailed_to: None,
-        trouble: None,
+        error: None,
     }
 }
 
@@ -77,28 +77,30 @@ async fn ask_to_cancel(State(state): State<AppState>, PagePath(key): PagePath<St
     let opened = bookings::open_by_mail(&state, &key).await?;
     let page = page(opened, &key);
     Ok(match asked {
-        Ok(email) => private(MailedBookingPage { is_mailed_to: Some(email), ..page }),
-        Err(problem) => once_more(problem, |trouble| private(MailedBookingPage { trouble: Some(trouble), ..page })),
+        Ok(email) => private_page(MailedBookingPage { is_mailed_to: Some(email), ..page }),
+        Err(problem) => {
+            form_with_error(problem, |error| private_page(MailedBookingPage { error: Some(error), ..page }))
+        }
     })
 }
 
 async fn show_page(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
     let opened = bookings::open_to_cancel(&state, &key).await?;
-    Ok(private(question(opened, &key)))
+    Ok(private_page(question(opened, &key)))
 }
 
 fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelByMailPage {
     let action = booking.cancel_until_ms.map(|_| format!("/bookings/cancel/{key}"));
-    CancelByMailPage { action, show: facts(&show), booking, trouble: None }
+    CancelByMailPage { action, show: facts(&show), booking, error: None }
 }
 
 async fn cancel(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
     let opened = bookings::open_to_cancel(&state, &key).await?;
     Ok(match bookings::cancel_by_mail(&state, &key).await {
-        Ok(page) => see(&format!("/bookings/by-mail/{page}")),
+        Ok(page) => redirect_to(&format!("/bookings/by-mail/{page}")),
         Err(problem) => {
             let question = question(opened, &key);
-            once_more(problem, |trouble| private(CancelByMailPage { trouble: Some(trouble), ..question }))
+            form_with_error(problem, |error| private_page(CancelByMailPage { error: Some(error), ..question }))
         }
     })
 }
@@ -106,9 +108,9 @@ async fn cancel(State(state): State<AppState>, PagePath(key): PagePath<String>) 
 async fn open_offer(State(state): State<AppState>, visitor: Visitor, PagePath(key): PagePath<String>) -> PageResult {
     let opened = waiting_list::open_offer(&state, &visitor, &key).await?;
     if opened.is_own && opened.can_be_taken() {
-        return Ok(see(&format!("/shows/{}", opened.show.id)));
+        return Ok(redirect_to(&format!("/shows/{}", opened.show.id)));
     }
-    Ok(private(offer_page(opened, &key)))
+    Ok(private_page(offer_page(opened, &key)))
 }
 
 fn offer_page(opened: OpenedOffer, key: &str) -> OfferPage {
@@ -120,7 +122,7 @@ fn offer_page(opened: OpenedOffer, key: &str) -> OfferPage {
         show: facts(&show),
         show_path: format!("/shows/{}", show.id),
         action: format!("/waiting-list/{key}"),
-        trouble: None,
+        error: None,
     }
 }
 
@@ -132,10 +134,10 @@ async fn take_offer(
     PagePath(key): PagePath<String>,
 ) -> PageResult {
     let problem = match waiting_list::take_offer(&state, &visitor, &address, &key).await {
-        Ok(show) => return Ok((visitor, see(&format!("/shows/{show}"))).into_response()),
+        Ok(show) => return Ok((visitor, redirect_to(&format!("/shows/{show}"))).into_response()),
         Err(problem) => problem,
     };
     let opened = waiting_list::open_offer(&state, &visitor, &key).await?;
     let page = offer_page(opened, &key);
-    Ok(once_more(problem, |trouble| private(OfferPage { trouble: Some(trouble), ..page })))
+    Ok(form_with_error(problem, |error| private_page(OfferPage { error: Some(error), ..page })))
 }

@@ -1,6 +1,6 @@
 //! Pages for people: load through a capability, fill a struct of `app`, render.
 //!
-//! Not here: the API, and what pages look like.
+//! Elsewhere: the API (each crate's endpoints) and the markup of pages (`app`).
 
 use app::pages::accounts::Notice;
 use app::pages::problems::{NotFoundPage, ProblemEntry, ProblemsPage};
@@ -30,7 +30,7 @@ mod search_engines;
 mod show;
 mod staff;
 
-/// The address of a page, its handlers, and under which terms it is shed.
+/// The address of a page, its handlers, and the terms under which it is shed.
 type Page = (&'static str, MethodRouter<AppState>, Option<RouteTerms>);
 
 /// All pages. Routes, metrics, budgets and the test of the cache classes read it.
@@ -67,17 +67,17 @@ async fn problems() -> Response {
         let (status, name, title) = code.describe();
         ProblemEntry { code: name.to_owned(), status: status.as_u16(), title: title.to_owned() }
     });
-    for_all(ProblemsPage { entries: entries.collect() }, CachePolicy::with_tags(CacheTags::default()))
+    public_page(ProblemsPage { entries: entries.collect() }, CachePolicy::with_tags(CacheTags::default()))
 }
 
 /// A page of one visitor, never cached.
-fn private(page: impl app::Page) -> Response {
+fn private_page(page: impl app::Page) -> Response {
     ([(header::CACHE_CONTROL, PRIVATE)], Html(document(page))).into_response()
 }
 
 /// A public page, the same for all readers of its language.
-fn for_all(page: impl app::Page, kept: CachePolicy) -> Response {
-    (kept, Html(document(page))).into_response()
+fn public_page(page: impl app::Page, cache_policy: CachePolicy) -> Response {
+    (cache_policy, Html(document(page))).into_response()
 }
 
 fn document(page: impl app::Page) -> String {
@@ -85,7 +85,7 @@ fn document(page: impl app::Page) -> String {
     app::render_in(reader.language, reader.absolute_address(), |other| reader.address_in(other), page)
 }
 
-/// When a show starts, on its theatre's clocks and in its reader's language: `Sat 21 Nov, 20:15`.
+/// The start of a show in its theatre's time zone and the reader's language: `Sat 21 Nov, 20:15`.
 fn start_in_words(show: &Show) -> String {
     let start = Moment::parse(&show.local_iso(show.starts_at));
     start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(page_locale::language()))
@@ -96,7 +96,7 @@ fn words(problem: &Problem) -> String {
     language::with_language(page_locale::language(), || language::problem_in_words(&problem.view()))
 }
 
-/// Another instant on the clocks of a show's theatre, in the reader's language.
+/// An instant in the time zone of a show's theatre and the reader's language.
 fn in_words(show: &Show, at: Timestamp) -> String {
     Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(page_locale::language()))
 }
@@ -121,7 +121,7 @@ struct PageQuery<T>(T);
 #[from_request(via(Form), rejection(PageError))]
 struct PageForm<T>(T);
 
-/// Why a page cannot be shown.
+/// The reason why a page cannot be shown.
 #[derive(Debug)]
 pub enum PageError {
     /// The address does not exist, or belongs to another visitor.
@@ -190,10 +190,10 @@ impl IntoResponse for PageError {
         let (status, page) = match self {
             Self::NotFound => (StatusCode::NOT_FOUND, NotFoundPage::nothing_here(language)),
             Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFoundPage::unreadable(language, why)),
-            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFoundPage::trouble(language)),
-            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFoundPage::trouble(language)),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFoundPage::server_error(language)),
+            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFoundPage::server_error(language)),
         };
-        let mut response = (status, private(page)).into_response();
+        let mut response = (status, private_page(page)).into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
@@ -201,14 +201,14 @@ impl IntoResponse for PageError {
     }
 }
 
-/// Redirects; browsers follow with GET.
-fn see(path: &str) -> Response {
+/// Redirects with 303 See Other, which browsers follow with GET.
+fn redirect_to(path: &str) -> Response {
     let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE))];
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-/// Why a page of an account or of staff is not shown.
+/// The reason why a page of an account or of staff is not shown.
 #[derive(Debug)]
 enum SignedInPageError {
     /// Not signed in; the address to return to.
@@ -227,7 +227,7 @@ impl IntoResponse for SignedInPageError {
     fn into_response(self) -> Response {
         match self {
             Self::ErrorPage(why) => why.into_response(),
-            Self::SignIn(next) => see(&format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str())),
+            Self::SignIn(next) => redirect_to(&format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str())),
         }
     }
 }

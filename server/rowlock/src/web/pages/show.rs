@@ -14,7 +14,9 @@ use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
-use super::{Page, PageError, PagePath, PageResult, in_words, private, search_engines, see, start_in_words};
+use super::{
+    Page, PageError, PagePath, PageResult, in_words, private_page, redirect_to, search_engines, start_in_words,
+};
 use crate::AppState;
 use crate::web::budget::{CHOOSING, OPENING};
 use admission::waiting_room::{self, TicketImport, VisitorPage};
@@ -23,9 +25,9 @@ use http::page_locale;
 use identity::{Visitor, accounts};
 use platform::clock;
 
-/// Minimum delay in which the page of a paused show reloads, seconds: sales may resume at any moment.
-const LOOK_AGAIN_S: u64 = 4;
-/// And its random addition, so that visitors do not all reload at once.
+/// Minimum delay before the page of a paused show reloads, seconds: sales may resume at any moment…
+const RELOAD_S: u64 = 4;
+/// …and the range of its addition, which differs by visitor, so that they do not all reload at once.
 const SPREAD_S: u64 = 8;
 
 /// Longest wait for the number of seats left: only search engines read it here, and the page works without the database.
@@ -41,7 +43,7 @@ async fn show(
     headers: HeaderMap,
     PagePath(id): PagePath<Uuid>,
 ) -> PageResult {
-    let Some(show) = state.catalogue.show(id).await? else { return sent_to_its_region(&state, id).await };
+    let Some(show) = state.catalogue.show(id).await? else { return redirect_to_region(&state, id).await };
     if show.sales == Sales::Planned {
         return Err(PageError::NotFound);
     }
@@ -49,7 +51,7 @@ async fn show(
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
     let buyer = accounts::name_and_address(&state, visitor.account).await?;
     let event = if show.starts_at > now {
-        // In a task, which goes on after the deadline: a slow database is not asked by every page again.
+        // The task continues after the deadline, so that pages do not repeat the query to a slow database.
         let catalogue = state.catalogue.clone();
         let loading = state.tasks.spawn(async move { catalogue.listings().seats_left(id, now).await });
         let loaded = tokio::time::timeout(SEATS_LEFT_DEADLINE, loading).await.ok().and_then(Result::ok);
@@ -82,21 +84,21 @@ async fn show(
         event,
         offer_minutes: (state.config.selling.waiting_offer_ms / MINUTE_MS).max(1),
     };
-    // Also before the sale begins: people come to wait for it.
+    // Visitors may wait in the waiting room before the sale begins.
     let may_be_sold = catalogue::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
     if may_be_sold && waiting_room::page_of(&state, id, &visitor.owner, &headers) == VisitorPage::WaitingRoom {
         let opens = opening_in_words(&state, &show);
-        return Ok((visitor, private(QueuePage { show: page, opens })).into_response());
+        return Ok((visitor, private_page(QueuePage { show: page, opens })).into_response());
     }
     let again = page.is_paused.then(|| {
         let later = visitor.owner.bytes().map(u64::from).sum::<u64>() % SPREAD_S;
-        [(header::REFRESH, HeaderValue::from(LOOK_AGAIN_S + later))]
+        [(header::REFRESH, HeaderValue::from(RELOAD_S + later))]
     });
-    Ok((visitor, again, private(page)).into_response())
+    Ok((visitor, again, private_page(page)).into_response())
 }
 
 /// Redirects to the region of the show, in the reader's language.
-async fn sent_to_its_region(state: &AppState, id: Uuid) -> PageResult {
+async fn redirect_to_region(state: &AppState, id: Uuid) -> PageResult {
     let address = state.catalogue.other_region_of(id).await?.ok_or(PageError::NotFound)?;
     let here = page_locale::current().address_in(page_locale::language());
     let location = HeaderValue::try_from(format!("{address}{here}")).map_err(|_| PageError::NotFound)?;
@@ -104,7 +106,7 @@ async fn sent_to_its_region(state: &AppState, id: Uuid) -> PageResult {
     Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
 }
 
-/// When the waiting room of a show opens, on its theatre's clocks and in its reader's language.
+/// The opening of a show's waiting room in its theatre's time zone and the reader's language; empty without one.
 fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
     state.waiting_rooms.of(show.id).map(|room| in_words(show, room.settings().opens_at)).unwrap_or_default()
 }
@@ -115,7 +117,7 @@ async fn import_ticket(
     headers: HeaderMap,
     PagePath((show, ticket)): PagePath<(Uuid, String)>,
 ) -> PageResult {
-    let to_show = see(&format!("/shows/{show}"));
+    let to_show = redirect_to(&format!("/shows/{show}"));
     match waiting_room::import_ticket(&state, show, &headers, &ticket) {
         TicketImport::Stored(cookie) => Ok(([(header::SET_COOKIE, cookie)], to_show).into_response()),
         TicketImport::HasAnother => Ok(to_show),

@@ -157,6 +157,23 @@ async fn requests_of_one_network_keep_no_person_elsewhere_from_account_mails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn links_tried_from_one_network_are_limited_as_those_of_sixteen_addresses() {
+    let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
+    let reset = ("/api/v1/users/password/reset", json!({ "token": "a guess at it", "password": "short" }));
+    let mut policies = Vec::new();
+    for household in 0..20 {
+        let address = format!("2001:db8:1:{household:x}::1");
+        let answers = join_all((0..20).map(|_| post_from(&world, &address, &reset))).await;
+        let limited = answers.into_iter().filter(|(status, _)| *status == StatusCode::TOO_MANY_REQUESTS);
+        policies.extend(limited.map(|(_, policy)| policy));
+    }
+    assert!(!policies.is_empty(), "400 requests exceed the limit of 320");
+    assert!(policies.iter().all(|policy| policy == "\"mail-network\";q=320;w=600"), "{policies:?}");
+    let (status, _) = post_from(&world, "2001:db8:2::1", &reset).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "another network");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn password_reset_lifts_the_login_lockout() {
     let world = World::start(1, &[]).await;
     register_and_log_in(&world, "ann@example.org").await;

@@ -301,3 +301,25 @@ async fn refunds_of_a_cancelled_show_wait_at_the_counter() {
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refund_of_one_seat_still_waits_when_the_rest_was_paid_back() {
+    let world = World::start(1, &[]).await;
+    let (_, max) = manager(&world).await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let sold = sell_seats(&mut ann, &world, &[4, 5], "cash").await;
+    let (_, booking) = ann.get(&booking_path(&sold, "")).await;
+    let label = text(&booking["seats"][0]["label"]);
+    let words = ["cancel-booking", text(&sold["reference"]), "--seat", label, "--reason", "The seat is broken."];
+    let (is_done, output) = world.command(&words).await;
+    assert!(is_done, "{output}");
+    expect_answer(ann.post(&booking_path(&sold, "/refund"), refund(&max, PIN, None)).await, StatusCode::OK);
+    let (_, booking) = ann.get(&booking_path(&sold, "")).await;
+    assert_eq!(booking["to_pay_out"]["minor"], PRICE, "{booking}");
+    let why = json!({ "reason": "With the ticket in hand." });
+    expect_answer(ann.post(&booking_path(&sold, "/pay-out"), why).await, StatusCode::OK);
+    let (_, booking) = ann.get(&booking_path(&sold, "")).await;
+    assert_eq!(booking["to_pay_out"], Value::Null, "{booking}");
+    let (_, till) = ann.get(&desk_path("till")).await;
+    assert_eq!(till["expected"]["minor"], 10_000);
+}

@@ -96,10 +96,16 @@ async fn ticket_admitted_twice_is_reported_and_the_earlier_admission_counts() {
     // The earlier admission can be undone, and the later scan cannot.
     expect_problem(left.undo_ticket(&stood[0]["used_by"], &codes[0]).await, StatusCode::CONFLICT, "not_admitted");
     assert_eq!(left.undo_ticket(&used[0]["used_by"], &codes[0]).await.0, StatusCode::NO_CONTENT);
-    assert_eq!(left.counts().await, [2, 1, 2]);
-    // The conflict also names the scan before it.
+    assert_eq!(left.counts().await, [2, 2, 2], "the person of the left scanner is still inside");
+    let used = left.scan(&codes[0]).await;
+    assert_eq!([&used[0]["outcome"], &used[0]["used_where"]], ["already_used", "Left door"]);
+    assert_eq!(left.undo_ticket(&used[0]["used_by"], &codes[0]).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(left.counts().await, [2, 1, 2], "both were turned away");
+    assert_eq!(left.outcome(&codes[0]).await, "admitted");
+    // The conflict also names the scan before it. The second person with the ticket stays inside.
     let first = &settled["scans"][1]["tickets"][0]["used_by"];
     assert_eq!(left.undo_ticket(first, &codes[1]).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(right.outcome(&codes[1]).await, "already_used");
     let lines = "SELECT count(*) FROM audit_list WHERE act = 'door_conflict' AND reason LIKE 'Let in twice%'
                  AND theatre_id = 'aurora' AND actor IS NOT NULL";
     assert_eq!(world.count(lines).await, 2);

@@ -376,3 +376,24 @@ async fn move_waits_for_a_payment_that_is_starting() {
     assert_eq!(status, StatusCode::ACCEPTED, "{view}");
     wait_until_moved(&olga, &world).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seat_named_by_its_number_before_a_move_is_not_returned_after_it() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let mut smaller = room("A", &json!([]));
+    smaller["zones"][0]["rows"][0]["seats"] = json!("2-10");
+    let screen = text(&screen_of(&mut olga, &smaller).await["id"]).to_owned();
+    let ann = world.visitor();
+    let bought = ann.buy_seats(&[1, 2], "tok_paid").await;
+    assert_eq!(labels(&bought), ["A2", "A3"]);
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    wait_until_moved(&olga, &world).await;
+    let cancel = format!("/api/v1/bookings/{}/cancel", text(&bought["id"]));
+    // Her page is older than the move: number 1 was A2, and is A3 now.
+    let request = |seat: u32, label: &str| json!({ "seats": [seat], "labels": [label] });
+    expect_problem(ann.call(Method::POST, &cancel, request(1, "A2")).await, StatusCode::CONFLICT, "wrong_state");
+    assert_eq!(labels(&ann.booking(&bought).await), ["A2", "A3"]);
+    expect_answer(ann.call(Method::POST, &cancel, request(0, "A2")).await, StatusCode::OK);
+    assert_eq!(labels(&ann.booking(&bought).await), ["A3"]);
+    world.wait_until_books_balance().await;
+}

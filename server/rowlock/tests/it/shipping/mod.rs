@@ -1,5 +1,6 @@
 //! The shipped settings of the proxy and of PgBouncer in `deploy/`, with other addresses.
 
+mod connection_limits;
 mod pgbouncer;
 mod redis_outage;
 mod rolling;

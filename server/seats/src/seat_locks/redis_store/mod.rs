@@ -91,7 +91,7 @@ impl RedisLocks {
         command.arg(channel_of(&self.prefix, show)).arg(self.link.publish_command()).arg(epoch).arg(version);
         write(command);
         let answer = self.link.eval(&call).await?;
-        let (value, tried) = (answer.value, answer.tries);
+        let (value, tried) = (answer.value, answer.attempts);
         let Value::Array(mut parts) = value else { return Err(unexpected_answer(&value)) };
         if parts.len() < HEAD {
             return Err(unexpected_answer(&parts));
@@ -158,7 +158,7 @@ impl SeatLocks for RedisLocks {
         let keys = Keys::of(&self.prefix, show);
         // Read before the call: other calls may see versions newer than this answer.
         let seen = self.positions.of(show);
-        match self.link.read_together(&keys.0[0], &refusals::reads(&keys, attempts)).await {
+        match self.link.read_transaction(&keys.0[0], &refusals::reads(&keys, attempts)).await {
             Ok(values) => refusals::read(&values, seen, terms, attempts),
             // For example a slot that migrates: the script call follows redirects.
             Err(LinkError::Refused(cause)) => {
@@ -407,7 +407,7 @@ impl SeatLocks for RedisLocks {
         let keys = Keys::of(&self.prefix, show);
         // Read before the call: other calls may see versions newer than this answer.
         let seen = self.positions.of(show);
-        match self.link.read_together(&keys.0[0], &snapshot::reads(&keys)).await {
+        match self.link.read_transaction(&keys.0[0], &snapshot::reads(&keys)).await {
             Ok(values) => {
                 if let Some((now, snapshot)) = snapshot::read(show, &values, seen)? {
                     self.set_clock(now.0);

@@ -66,7 +66,7 @@ pub(super) async fn run_jobs(mirror: Arc<Mirror>, mut jobs: mpsc::Receiver<Job>)
         match job {
             Job::Call { show, is_ordered, at, call } => {
                 let one = RepeatedCall { mirror: &mirror, show, is_ordered, at };
-                if let Err(cause) = one.ask(&call).await {
+                if let Err(cause) = one.repeat(&call).await {
                     mirror.tally.unreachable(show, &cause);
                 }
             }
@@ -90,7 +90,8 @@ struct RepeatedCall<'a> {
 }
 
 impl RepeatedCall<'_> {
-    async fn ask(&self, call: &MirroredCall) -> StoreResult<()> {
+    /// Sends the call to the second store, and compares the answers.
+    async fn repeat(&self, call: &MirroredCall) -> StoreResult<()> {
         let (store, show) = (&self.mirror.second, self.show);
         match call {
             MirroredCall::Lock(terms, attempts, first) => self.lock(*terms, attempts, first).await,
@@ -188,8 +189,8 @@ impl RepeatedCall<'_> {
         if fences.is_empty() { Ok(()) } else { store.copy_fences(show, &fences).await }
     }
 
-    /// Lapses are not copied: a store that started later counts fewer, for half an hour.
-    /// Differences due to lapses alone are not counted, and the second copies the first's expiry.
+    /// Compares the answers to an extension. Lapses are not copied: a store that started later counts fewer, for half
+    /// an hour. Differences due to lapses alone are not counted, and the second copies the first's expiry.
     async fn settle_extension(
         &self,
         owner: &str,
@@ -212,8 +213,8 @@ impl RepeatedCall<'_> {
         }
     }
 
-    /// The second extended a hold by more or less than the first. If its hold has not changed since, it copies the
-    /// first's expiry; a replay returns the expiry of its time.
+    /// Copies the first's expiry of a hold that the second extended by more or less. A hold that has changed since
+    /// stays as it is: a replay returns the expiry of its time.
     async fn copy_expiry(&self, owner: &str, first: &StoredHold, second: &StoredHold) -> StoreResult<()> {
         let (store, show) = (&self.mirror.second, self.show);
         let now_is = store.hold_of(show, owner).await?;

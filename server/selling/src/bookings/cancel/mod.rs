@@ -32,7 +32,7 @@ use http::idempotency::{Answer, Intent};
 use http::{ApiResult, Code, Problem};
 use platform::database::BindAll;
 
-pub use shows::{CallOffProgress, call_off, call_off_in, undo_batch, work_forever};
+pub use shows::{CallOffProgress, call_off, call_off_in, cancel_shows_forever, undo_batch};
 pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,16 @@ pub async fn undo_in_full(
     cause: Cause<'_>,
     now: Timestamp,
 ) -> ApiResult<BookingRow> {
-    undo(tx, row, Canceller::Staff, cause, now).await.map_err(unmoved)
+    undo(tx, row, Canceller::Staff, cause, now).await.map_err(cancellation_problem)
+}
+
+/// Seats of a booking to return.
+#[derive(Clone, Copy, Debug)]
+pub struct ReturnedSeats<'a> {
+    /// The seats.
+    pub seats: &'a [SeatIndex],
+    /// Their labels as the caller saw them, in this order, if it says them.
+    pub labels: Option<&'a [String]>,
 }
 
 /// Undoes these seats of a booking, which the caller has locked, and keeps the others; the whole booking, when no
@@ -92,20 +101,20 @@ pub async fn undo_in_full(
 async fn undo_seats(
     tx: &mut PgConnection,
     row: &BookingRow,
-    seats: &[SeatIndex],
+    returned: ReturnedSeats<'_>,
     by: Canceller,
     words: &str,
     now: Timestamp,
 ) -> ApiResult<BookingRow> {
     let actor = if by == Canceller::Staff { "staff" } else { "buyer" };
     let lines = sql::seats(tx, row.id).await?;
-    let (gone, kept) = divide(lines, seats)?;
+    let (gone, kept) = split_seats(lines, returned)?;
     if kept.is_empty() && !row.places.is_empty() {
         let detail = "This booking has places without numbers as well. Cancel it as a whole.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     if kept.is_empty() {
-        return undo(tx, row, by, Cause { actor, reason: words }, now).await.map_err(unmoved);
+        return undo(tx, row, by, Cause { actor, reason: words }, now).await.map_err(cancellation_problem);
     }
     let price = Money::new(gone.iter().map(|line| line.price_minor).sum(), row.machine.total.currency);
     let number = refunds::next_number(tx, row.id).await?;
@@ -115,7 +124,8 @@ async fn undo_seats(
     };
     let names = gone.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
     let reason = format!("{names}: {words}");
-    let smaller = moves::apply(tx, row, event, Cause { actor, reason: &reason }, now).await.map_err(unmoved)?;
+    let smaller =
+        moves::apply(tx, row, event, Cause { actor, reason: &reason }, now).await.map_err(cancellation_problem)?;
     refunds::request(tx, row.id, number, by.share(price), now).await?;
     remove_seats(tx, row.id, number, &gone).await?;
     let gone: Vec<i32> = gone.iter().map(|line| line.seat_no).collect();
@@ -124,7 +134,7 @@ async fn undo_seats(
 }
 
 /// Maps a refused cancellation to a problem.
-pub(super) fn unmoved(error: MoveError) -> Problem {
+pub(super) fn cancellation_problem(error: MoveError) -> Problem {
     use domain::booking::StepError;
     match error {
         MoveError::Refused(StepError::TooLate) => Problem::new(
@@ -142,13 +152,14 @@ pub(super) fn unmoved(error: MoveError) -> Problem {
             Code::WrongState,
             "The booking cannot be cancelled like this just now. Please look at its page and try again.",
         ),
-        other => super::checkout::create::unmoved(other),
+        other => super::checkout::create::move_problem(other),
     }
 }
 
-/// Divides the seats of a booking into those to return and those to keep. The only validator of
-/// such a request: at least one seat, each once, each of this booking.
-fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> ApiResult<(Vec<SeatRow>, Vec<SeatRow>)> {
+/// Splits the seats of a booking into those to return and those to keep. The only validator of
+/// such a request: at least one seat, each once, each of this booking, each with its label.
+fn split_seats(lines: Vec<SeatRow>, returned: ReturnedSeats<'_>) -> ApiResult<(Vec<SeatRow>, Vec<SeatRow>)> {
+    let ReturnedSeats { seats, labels } = returned;
     let wanted: BTreeSet<SeatIndex> = seats.iter().copied().collect();
     if wanted.is_empty() {
         return Err(Problem::new(Code::Malformed, "Name at least one seat, or leave `seats` out to cancel all."));
@@ -160,6 +171,19 @@ fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> ApiResult<(Vec<SeatRow>, 
         lines.into_iter().partition(|line| wanted.contains(&line.seat_no.cast_unsigned()));
     if gone.len() < wanted.len() {
         return Err(Problem::new(Code::UnknownSeat, "The booking has no such seat (any more)."));
+    }
+    if let Some(labels) = labels {
+        if labels.len() != seats.len() {
+            return Err(Problem::new(Code::Malformed, "`labels` has one label for each of `seats`."));
+        }
+        let is_same = |(seat, label): (&SeatIndex, &String)| {
+            gone.iter().any(|line| line.seat_no.cast_unsigned() == *seat && line.label == *label)
+        };
+        if !seats.iter().zip(labels).all(is_same) {
+            let detail = "The show has moved to another room, and the seats of this booking have changed. Please look at \
+                          it again.";
+            return Err(Problem::new(Code::WrongState, detail));
+        }
     }
     Ok((gone, kept))
 }
@@ -193,6 +217,19 @@ pub(crate) async fn release_part(
     on_map::free(state, show, &sale).await
 }
 
+/// Refuses a cancellation by the buyer: the booking is undone in full in a moment, and a fee would be unfair.
+fn called_off_problem() -> Problem {
+    Problem::new(
+        Code::SalesClosed,
+        "This show will not take place. The full price is being refunded; you do not need to do anything.",
+    )
+}
+
+/// The problem of a request with labels and no seats: it must not count as one for the whole booking.
+pub fn labels_without_seats() -> Problem {
+    Problem::new(Code::Malformed, "`labels` are those of `seats`, which are missing.")
+}
+
 /// Cancels the caller's booking. Returns its new state.
 pub(crate) async fn cancel_own(
     state: &SellingState,
@@ -207,11 +244,7 @@ pub(crate) async fn cancel_own(
     }
     let (_, show) = view::owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if show.is_called_off() {
-        // It is undone in full in a moment; charging a fee to a faster buyer would be unfair.
-        return Err(Problem::new(
-            Code::SalesClosed,
-            "This show will not take place. The full price is being refunded; you do not need to do anything.",
-        ));
+        return Err(called_off_problem());
     }
 
     let mut tx = state.pg.begin().await?;
@@ -219,6 +252,10 @@ pub(crate) async fn cancel_own(
         return Ok(answer);
     }
     let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    // Asked again: the cached show may be a second old.
+    if sql::is_called_off(&mut tx, row.show_id).await? {
+        return Err(called_off_problem());
+    }
     if seat_offers::is_offered(&mut tx, booking).await? {
         let words = "The show has moved, and you may choose: take the other seats, or get a full refund.";
         return Err(Problem::new(Code::WrongState, words));
@@ -234,8 +271,13 @@ pub(crate) async fn cancel_own(
     let by = Canceller::Buyer { show_starts_at: show.starts_at };
     let words = "The buyer cancelled.";
     let undone = match &request.seats {
-        Some(seats) => undo_seats(&mut tx, &row, seats, by, words, now).await?,
-        None => undo(&mut tx, &row, by, Cause { actor: "buyer", reason: words }, now).await.map_err(unmoved)?,
+        Some(seats) => {
+            let returned = ReturnedSeats { seats, labels: request.labels.as_deref() };
+            undo_seats(&mut tx, &row, returned, by, words, now).await?
+        }
+        None => {
+            undo(&mut tx, &row, by, Cause { actor: "buyer", reason: words }, now).await.map_err(cancellation_problem)?
+        }
     };
     let booking = view::of_row(&mut tx, &show, &undone).await?;
     let answer = Answer::json(StatusCode::OK, &booking)?;
@@ -289,7 +331,9 @@ pub async fn cancel_booking(
     let booking = booking.ok_or_else(|| Problem::not_found("booking"))?;
     let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let undone = if labels.is_empty() {
-        undo(&mut tx, &row, Canceller::Staff, Cause { actor: "staff", reason }, now).await.map_err(unmoved)?
+        undo(&mut tx, &row, Canceller::Staff, Cause { actor: "staff", reason }, now)
+            .await
+            .map_err(cancellation_problem)?
     } else {
         let lines = sql::seats(&mut tx, booking).await?;
         let seat_of = |label: &String| {
@@ -298,7 +342,9 @@ pub async fn cancel_booking(
                 .ok_or_else(|| Problem::new(Code::UnknownSeat, format!("The booking has no seat {label} (any more).")))
         };
         let seats = labels.iter().map(seat_of).collect::<Result<Vec<_>, _>>()?;
-        undo_seats(&mut tx, &row, &seats, Canceller::Staff, reason, now).await?
+        // Found by their labels, under the lock.
+        let returned = ReturnedSeats { seats: &seats, labels: None };
+        undo_seats(&mut tx, &row, returned, Canceller::Staff, reason, now).await?
     };
     let back = match (undone.machine.state, undone.machine.money) {
         (BookingState::Cancelled, MoneyState::Refunding) => row.machine.total.minor,
@@ -330,7 +376,7 @@ pub struct CounterReturn {
 pub async fn take_back(
     tx: &mut PgConnection,
     booking: Uuid,
-    seats: Option<&[SeatIndex]>,
+    seats: Option<ReturnedSeats<'_>>,
     reason: &str,
     now: Timestamp,
 ) -> ApiResult<CounterReturn> {
@@ -343,13 +389,15 @@ pub async fn take_back(
     let number = refunds::next_number(tx, booking).await?;
     let undone = match seats {
         Some(seats) => undo_seats(tx, &row, seats, Canceller::Staff, reason, now).await?,
-        None => undo(tx, &row, Canceller::Staff, Cause::of("staff", reason), now).await.map_err(unmoved)?,
+        None => {
+            undo(tx, &row, Canceller::Staff, Cause::of("staff", reason), now).await.map_err(cancellation_problem)?
+        }
     };
     let is_all = undone.machine.state == BookingState::Cancelled;
     let back = if is_all { row.machine.total.minor } else { row.machine.total.minor - undone.machine.total.minor };
     if means.is_some() {
         let number = if is_all { 0 } else { number };
-        refunds::settle(tx, &undone, number, PAID_OUT, now).await.map_err(unmoved)?;
+        refunds::settle(tx, &undone, number, PAID_OUT, now).await.map_err(cancellation_problem)?;
     }
     Ok(CounterReturn { amount: Money::new(back, row.machine.total.currency), means })
 }
@@ -362,26 +410,28 @@ pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Ap
     let nothing = || Problem::new(Code::WrongState, "Nothing waits at the counter for this booking.");
     let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let means = refunds::paid_at_counter(tx, booking).await?.ok_or_else(nothing)?;
-    let waiting: Vec<_> =
+    let open: Vec<_> =
         refunds::of_booking(tx, booking).await?.into_iter().filter(|refund| refund.settled_at.is_none()).collect();
-    if waiting.is_empty() {
+    if open.is_empty() {
         return Err(nothing());
     }
     let mut back = 0;
-    for refund in &waiting {
+    for refund in &open {
         // The full refund is the machine's last step; a part adds an event, and so increments the version.
         let row = sql::lock(tx, row.id).await?.ok_or_else(|| Problem::not_found("booking"))?;
-        refunds::settle(tx, &row, refund.number.cast_unsigned(), PAID_OUT, now).await.map_err(unmoved)?;
+        refunds::settle(tx, &row, refund.number.cast_unsigned(), PAID_OUT, now).await.map_err(cancellation_problem)?;
         back += refund.amount_minor;
     }
     Ok(CounterReturn { amount: Money::new(back, row.machine.total.currency), means: Some(means) })
 }
 
-/// Returns the open payout of a booking at the counter; `None` where its money is at a gateway.
-pub(crate) fn waiting(row: &BookingRow, refunds: &[refunds::RefundRow], means: Option<Means>) -> Option<Money> {
+/// Returns the open payout of a booking at the counter; `None` where its money is at a gateway. A refund of single seats may
+/// still wait when the rest was paid out.
+pub(crate) fn open_payout(row: &BookingRow, refunds: &[refunds::RefundRow], means: Option<Means>) -> Option<Money> {
     means?;
     let open: i64 = refunds.iter().filter(|refund| refund.settled_at.is_none()).map(|refund| refund.amount_minor).sum();
-    let is_owed = open > 0 && matches!(row.machine.money, MoneyState::Refunding | MoneyState::Paid);
+    let is_owed =
+        open > 0 && matches!(row.machine.money, MoneyState::Paid | MoneyState::Refunding | MoneyState::Refunded);
     is_owed.then(|| Money::new(open, row.machine.total.currency))
 }
 
@@ -396,7 +446,8 @@ mod tests {
 
     #[test]
     fn only_seats_of_the_booking_are_returned_each_once() {
-        let (gone, kept) = divide(lines(), &[6, 4]).expect("two of three");
+        let returned = |seats| ReturnedSeats { seats, labels: None };
+        let (gone, kept) = split_seats(lines(), returned(&[6, 4])).expect("two of three");
         assert_eq!(gone.iter().map(|line| line.seat_no).collect::<Vec<_>>(), [4, 6]);
         assert_eq!(kept.iter().map(|line| line.seat_no).collect::<Vec<_>>(), [5]);
         for (seats, code) in [
@@ -405,7 +456,19 @@ mod tests {
             (&[4, 7], Code::UnknownSeat),
             (&[u32::MAX], Code::UnknownSeat),
         ] {
-            assert_eq!(divide(lines(), seats).expect_err("refused").code(), code, "{seats:?}");
+            assert_eq!(split_seats(lines(), returned(seats)).expect_err("refused").code(), code, "{seats:?}");
         }
+    }
+
+    #[test]
+    fn seats_with_other_labels_than_the_caller_saw_are_not_returned() {
+        let labelled = |labels: &[&str]| {
+            let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+            split_seats(lines(), ReturnedSeats { seats: &[6, 4], labels: Some(&labels) })
+                .map_err(|problem| problem.code())
+        };
+        assert!(labelled(&["C6", "C4"]).is_ok());
+        assert_eq!(labelled(&["C4", "C6"]).err(), Some(Code::WrongState));
+        assert_eq!(labelled(&["C6"]).err(), Some(Code::Malformed));
     }
 }

@@ -31,7 +31,7 @@ const MAX_PER_BATCH: i64 = 64;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Minimum time before a called-off show is finished, milliseconds: until then a replica may
 /// have granted a hold before it read the mark.
-const LEAST_MS: i64 = 5 * SECOND_MS;
+const MIN_OPEN_MS: i64 = 5 * SECOND_MS;
 /// Period in which replicas are notified of a called-off show, milliseconds: longer than the catalogue
 /// caches a show.
 const NOTIFY_PERIOD_MS: i64 = 900 * SECOND_MS;
@@ -91,12 +91,12 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<Ca
     let sql = "SELECT reason FROM show_cancellations WHERE show_id = $1 FOR UPDATE SKIP LOCKED";
     let reason: Option<String> = sqlx::query_scalar(sql).bind(show).fetch_optional(&mut *tx).await?;
     let Some(reason) = reason else { return Ok(CallOffProgress::Busy) };
-    let ids = take_some(&mut tx, show).await?;
+    let ids = lock_next_bookings(&mut tx, show).await?;
     if ids.is_empty() {
         // In this order: a booking that began before the mark is committed once this has the lock, and the search sees
         // it.
-        let is_over = try_lock_show(&mut tx, show).await? && !any_left(&mut tx, show).await?;
-        return Ok(if is_over { CallOffProgress::NoneLeft } else { CallOffProgress::Busy });
+        let is_finished = try_lock_show(&mut tx, show).await? && !has_bookings_left(&mut tx, show).await?;
+        return Ok(if is_finished { CallOffProgress::NoneLeft } else { CallOffProgress::Busy });
     }
     let words = format!("The show will not take place. {reason}");
     let mut undone = 0;
@@ -105,9 +105,9 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<Ca
         match undo(&mut tx, &row, Canceller::Staff, Cause { actor: "staff", reason: &words }, now).await {
             Ok(_) => undone += 1,
             Err(MoveError::Refused(why)) => {
-                tracing::warn!(booking = %row.id, %why, "a booking of a cancelled show could not be cancelled");
+                tracing::warn!(booking = %row.id, %why, "cancel a booking of a called-off show failed");
             }
-            Err(error) => return Err(super::unmoved(error)),
+            Err(error) => return Err(super::cancellation_problem(error)),
         }
     }
     let sql = "UPDATE show_cancellations SET cancelled = cancelled + $2 WHERE show_id = $1";
@@ -118,7 +118,7 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<Ca
 
 /// Locks bookings that are to be undone, skipping those that other transactions have locked: waiting for
 /// them while holding locks could deadlock.
-async fn take_some(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<Uuid>> {
+async fn lock_next_bookings(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<Uuid>> {
     let sql = "SELECT id FROM bookings
                WHERE show_id = $1 AND is_open AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
                LIMIT $2 FOR UPDATE SKIP LOCKED";
@@ -143,7 +143,7 @@ async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> 
     Ok(locked.is_some())
 }
 
-async fn any_left(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
+async fn has_bookings_left(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED')
                    OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
                               AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))";
@@ -151,11 +151,11 @@ async fn any_left(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
 }
 
 /// Undoes the bookings of called-off shows, until the server stops: any replica, no leader.
-pub async fn work_forever(state: SellingState) {
+pub async fn cancel_shows_forever(state: SellingState) {
     let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
     while rounds.wait_next().await {
         if let Err(problem) = one_round(&state).await {
-            tracing::warn!(?problem, "processing cancelled shows failed");
+            tracing::warn!(?problem, "read called-off shows failed");
         }
     }
 }
@@ -169,7 +169,7 @@ async fn one_round(state: &SellingState) -> ApiResult<()> {
     for (show, is_open) in shows {
         state.catalogue.call_off(show).await;
         if is_open && let Err(problem) = cancel_bookings_of_show(state, show, now).await {
-            tracing::warn!(?problem, %show, "cancelling the bookings of show {show} failed; it is retried");
+            tracing::warn!(?problem, %show, "cancel the bookings of show {show} failed; it is retried");
         }
     }
     Ok(())
@@ -187,7 +187,7 @@ async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestam
             .execute(&state.pg)
             .await?;
         }
-        Err(cause) => tracing::warn!(%cause, %show, "releasing the holds of show {show} failed; they expire"),
+        Err(cause) => tracing::warn!(%cause, %show, "release the holds of show {show} failed; they expire"),
     }
     loop {
         match undo_batch(&state.pg, show, state.clock.now()).await? {
@@ -201,6 +201,6 @@ async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestam
     }
     let sql = "UPDATE show_cancellations SET finished_at = $2
                WHERE show_id = $1 AND finished_at IS NULL AND holds_released_at IS NOT NULL AND requested_at <= $3";
-    sqlx::query(sql).bind_all((show, to_utc(now), to_utc(now.plus_ms(-LEAST_MS)))).execute(&state.pg).await?;
+    sqlx::query(sql).bind_all((show, to_utc(now), to_utc(now.plus_ms(-MIN_OPEN_MS)))).execute(&state.pg).await?;
     Ok(())
 }

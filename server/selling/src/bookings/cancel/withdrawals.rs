@@ -15,7 +15,7 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{Canceller, undo_in_full, undo_seats};
+use super::{Canceller, ReturnedSeats, undo_in_full, undo_seats};
 use crate::bookings::moves::Cause;
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
@@ -28,12 +28,12 @@ use seats::seat_locks::with_map;
 
 /// Interval of checks for withdrawn seats.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Minimum time that a seat is checked, milliseconds: by then a payment in progress has its claim, or failed.
-const LEAST_MS: i64 = 60 * SECOND_MS;
-/// Pause before a seat without a holder is checked again, milliseconds…
-const LOOK_AGAIN_MS: i64 = 5 * SECOND_MS;
-/// …and before a seat with a holder is.
-const LOOK_SOON_MS: i64 = SECOND_MS;
+/// Minimum time for which a seat is checked, milliseconds: a payment in progress has its claim by then, or has failed.
+const MIN_CHECKED_MS: i64 = 60 * SECOND_MS;
+/// Pause before a seat without a booking is checked again, milliseconds.
+const RECHECK_FREE_MS: i64 = 5 * SECOND_MS;
+/// Pause before a seat that is sold or being paid for is checked again, milliseconds.
+const RECHECK_OCCUPIED_MS: i64 = SECOND_MS;
 /// Lease of a check, milliseconds.
 const LEASE_MS: i64 = 30 * SECOND_MS;
 /// Seats checked in one round.
@@ -46,6 +46,13 @@ struct WithdrawnSeat {
     layout_id: Uuid,
     reason: String,
     requested_at: DateTime<Utc>,
+}
+
+/// The withdrawn seats of a show that are off sale.
+struct SeatsOffSale {
+    all: Vec<SeatIndex>,
+    /// Those that are sold or being paid for.
+    occupied: Vec<SeatIndex>,
 }
 
 impl WithdrawnSeat {
@@ -101,13 +108,13 @@ pub async fn withdraw_forever(state: SellingState) {
         let shows = match take_due(&state.pg, state.clock.now()).await {
             Ok(shows) => shows,
             Err(cause) => {
-                tracing::warn!(%cause, "looking for defective seats failed");
+                tracing::warn!(%cause, "read due seat withdrawals failed");
                 continue;
             }
         };
         for show in shows {
             if let Err(problem) = undo_in_show(&state, show).await {
-                tracing::warn!(?problem, %show, "undoing bookings of defective seats of {show} failed");
+                tracing::warn!(?problem, %show, "undo bookings of withdrawn seats of {show} failed");
             }
             if state.stop.is_cancelled() {
                 return;
@@ -136,17 +143,19 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> ApiResult<()> {
                WHERE show_id = $1 AND finished_at IS NULL ORDER BY seat_no";
     let rows: Vec<WithdrawnSeat> = sqlx::query_as(sql).bind(show.id).fetch_all(&state.pg).await?;
     let now = state.clock.now();
-    let (off_sale, left) = take_off_map(state, &show, &rows, now).await?;
-    let mut is_left = false;
-    if !off_sale.is_empty() {
-        let bookings = bookings_with(&mut *state.pg.acquire().await?, show.id, &off_sale).await?;
+    let off_sale = take_off_map(state, &show, &rows, now).await?;
+    let mut has_booking_to_recheck = false;
+    if !off_sale.all.is_empty() {
+        let bookings = bookings_with(&mut *state.pg.acquire().await?, show.id, &off_sale.all).await?;
         for booking in bookings {
-            is_left |= undo_one(state, booking, &rows, &off_sale).await?;
+            has_booking_to_recheck |= undo_booking(state, booking, &rows, &off_sale.all).await?;
         }
     }
     let is_done = |row: &&WithdrawnSeat| {
-        let is_off_sale = off_sale.contains(&row.seat());
-        let is_settled = to_utc(now.plus_ms(-LEAST_MS)) >= row.requested_at && !is_left && !left.contains(&row.seat());
+        let is_off_sale = off_sale.all.contains(&row.seat());
+        let is_settled = to_utc(now.plus_ms(-MIN_CHECKED_MS)) >= row.requested_at
+            && !has_booking_to_recheck
+            && !off_sale.occupied.contains(&row.seat());
         !is_off_sale || is_settled
     };
     let done: Vec<i32> = rows.iter().filter(is_done).map(|row| row.seat_no).collect();
@@ -158,27 +167,28 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> ApiResult<()> {
     .bind_all((show.id, &done, to_utc(now), rows.iter().map(|row| row.requested_at).max()))
     .execute(&state.pg)
     .await?;
-    let looked_at: Vec<i32> = rows.iter().map(|row| row.seat_no).collect();
-    let again_ms = if is_left || !left.is_empty() { LOOK_SOON_MS } else { LOOK_AGAIN_MS };
+    let checked: Vec<i32> = rows.iter().map(|row| row.seat_no).collect();
+    let is_occupied = has_booking_to_recheck || !off_sale.occupied.is_empty();
+    let recheck_ms = if is_occupied { RECHECK_OCCUPIED_MS } else { RECHECK_FREE_MS };
     sqlx::query(
         "UPDATE seat_withdrawals SET look_at = $2
          WHERE show_id = $1 AND seat_no = ANY($3) AND finished_at IS NULL AND requested_at <= $4",
     )
-    .bind_all((show.id, to_utc(now.plus_ms(again_ms)), &looked_at, rows.iter().map(|row| row.requested_at).max()))
+    .bind_all((show.id, to_utc(now.plus_ms(recheck_ms)), &checked, rows.iter().map(|row| row.requested_at).max()))
     .execute(&state.pg)
     .await?;
     Ok(())
 }
 
-/// Takes these seats off the map. Returns those that are off sale, and those of them that are being paid for or sold.
-/// Excludes seats that were put back on sale, and seats of a show that has begun, was moved or was called off.
+/// Takes these seats off the map, and returns them. Seats that were put back on sale are left out, and seats of a show
+/// that has begun, was moved or was called off.
 async fn take_off_map(
     state: &SellingState,
     show: &Show,
     rows: &[WithdrawnSeat],
     now: Timestamp,
-) -> ApiResult<(Vec<SeatIndex>, Vec<SeatIndex>)> {
-    // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
+) -> ApiResult<SeatsOffSale> {
+    // Loads a missing map: that takes a connection, which the transaction must not wait for.
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let mut tx = state.pg.begin().await?;
     // The lock prevents putting them back on sale until the map is updated.
@@ -188,33 +198,45 @@ async fn take_off_map(
     let is_off_sale = |row: &&WithdrawnSeat| is_on && row.layout_id == layout && blocked.contains(&row.seat_no);
     let seats: Vec<SeatIndex> = rows.iter().filter(is_off_sale).map(WithdrawnSeat::seat).collect();
     if seats.is_empty() {
-        return Ok((seats, Vec::new()));
+        return Ok(SeatsOffSale { all: seats, occupied: Vec::new() });
     }
     let withdrawn = state.locks.withdraw(show.id, &seats).await?;
     tx.commit().await?;
-    let left =
+    let occupied =
         withdrawn.map_err(|refusal| Problem::internal(&format!("the lock store withdraws no seats: {refusal:?}")))?;
-    Ok((seats, left))
+    Ok(SeatsOffSale { all: seats, occupied })
 }
 
-/// Undoes the part of a booking that has these seats. True if the booking must be checked again.
-async fn undo_one(state: &SellingState, booking: Uuid, rows: &[WithdrawnSeat], seats: &[SeatIndex]) -> ApiResult<bool> {
+/// Undoes the part of a booking that has these seats. Returns true if the booking must be checked again: it was undone
+/// just now, or another transaction has it locked.
+async fn undo_booking(
+    state: &SellingState,
+    booking: Uuid,
+    rows: &[WithdrawnSeat],
+    seats: &[SeatIndex],
+) -> ApiResult<bool> {
     let mut tx = state.pg.begin().await?;
     let sql = "SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED";
-    let free: Option<Uuid> = sqlx::query_scalar(sql).bind(booking).fetch_optional(&mut *tx).await?;
-    let row = match free {
+    let unlocked: Option<Uuid> = sqlx::query_scalar(sql).bind(booking).fetch_optional(&mut *tx).await?;
+    let row = match unlocked {
         Some(_) => sql::lock(&mut tx, booking).await?,
         None => return Ok(true),
     };
     let Some(row) = row else { return Ok(false) };
+    // The booking's lock keeps its numbers. In a show that has moved since, they are seats of another room.
+    let sql = "SELECT layout_id FROM shows WHERE id = $1";
+    let layout: Uuid = sqlx::query_scalar(sql).bind(row.show_id).fetch_one(&mut *tx).await?;
     let own: BTreeSet<SeatIndex> = row.seats.iter().copied().collect();
-    let gone: Vec<SeatIndex> = seats.iter().copied().filter(|seat| own.contains(seat)).collect();
-    // A seat that it returned before is claimed until the outbox has released it.
-    let Some(first) = rows.iter().find(|row| gone.contains(&row.seat())) else { return Ok(false) };
+    let in_layout = |seat: &SeatIndex| rows.iter().any(|row| row.seat() == *seat && row.layout_id == layout);
+    let withdrawn: Vec<SeatIndex> =
+        seats.iter().copied().filter(|seat| own.contains(seat) && in_layout(seat)).collect();
+    // A seat that the booking returned before is claimed until the outbox has released it.
+    let Some(first) = rows.iter().find(|row| withdrawn.contains(&row.seat())) else { return Ok(false) };
     let (reason, now) = (first.reason.as_str(), state.clock.now());
     match row.machine.state {
-        BookingState::Confirmed if gone.len() < row.seats.len() => {
-            undo_seats(&mut tx, &row, &gone, Canceller::Staff, reason, now).await?;
+        BookingState::Confirmed if withdrawn.len() < row.seats.len() => {
+            let returned = ReturnedSeats { seats: &withdrawn, labels: None };
+            undo_seats(&mut tx, &row, returned, Canceller::Staff, reason, now).await?;
         }
         // All of its seats; a payment in progress is stopped.
         BookingState::Confirmed | BookingState::PaymentPending | BookingState::PaymentSucceeded => {

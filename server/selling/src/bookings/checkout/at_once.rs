@@ -22,7 +22,7 @@ use seats::seat_locks::StoredHold;
 
 /// Creates a booking of the caller's hold and pays for it. Returns its state: confirmed, or pending with the
 /// gateway's page. `turn` ends when the payment is committed.
-pub(crate) async fn at_once(
+pub(crate) async fn create_and_pay(
     state: &SellingState,
     order: Order<'_>,
     terms: &CheckoutPayment,
@@ -34,15 +34,15 @@ pub(crate) async fn at_once(
         // The request is malformed, or the store that knows earlier grants is unavailable.
         Err(refusal) if !may_have_been_granted(refusal.code()) => Err(refusal),
         // A refused request may have been granted before: to the same key, or to another tab.
-        Err(refusal) => match create::or_replay(state, order.visitor, intent, refusal).await {
+        Err(refusal) => match create::replay_or_refuse(state, order.visitor, intent, refusal).await {
             Ok(answer) => Ok(answer),
-            Err(refusal) => unless_paid(state, order, refusal).await,
+            Err(refusal) => current_answer_if_paid(state, order, refusal).await,
         },
     }
 }
 
 fn may_have_been_granted(code: Code) -> bool {
-    code.describe().0 != StatusCode::BAD_REQUEST && !create::is_out_of_reach(code)
+    code.describe().0 != StatusCode::BAD_REQUEST && !create::is_database_unavailable(code)
 }
 
 async fn buy(state: &SellingState, order: Order<'_>, terms: &CheckoutPayment, turn: &mut Turn) -> ApiResult<Answer> {
@@ -54,10 +54,10 @@ async fn buy(state: &SellingState, order: Order<'_>, terms: &CheckoutPayment, tu
         submitted => submitted?,
     };
     turn.end();
-    confirm::go_on(state, submitted).await
+    confirm::finish_payment(state, submitted).await
 }
 
-/// Checks for a refusal that a fresh read of the hold could change.
+/// Returns true for a refusal that a fresh read of the hold may change.
 const fn may_be_outdated(code: Code) -> bool {
     matches!(code, Code::WrongState | Code::HoldExpired | Code::PriceChanged | Code::EmailCodeWanted)
 }
@@ -69,16 +69,16 @@ async fn submit(
     known: Option<StoredHold>,
 ) -> ApiResult<(Submission, Done)> {
     let row = create::build_row(state, order, known).await?;
-    agreed(&row, terms)?;
+    check_total(&row, terms)?;
     let (is_guest, if_late) = (order.visitor.account.is_none(), Some(order.request.if_late));
-    let attempt = PaymentAttempt { row, seen: None, only_at: None, is_guest, if_late };
+    let attempt = PaymentAttempt { row, seen: None, expected_version: None, is_guest, if_late };
     let means = ConfirmRequest { payment_token: terms.payment_token.clone() };
     // The show that the total was computed with: its lines have the same prices.
     confirm::submit(state, Arc::clone(order.show), attempt, &means, order.intent).await
 }
 
-/// Checks that the total is the one the buyer saw.
-fn agreed(row: &BookingRow, terms: &CheckoutPayment) -> ApiResult<()> {
+/// Refuses a total that differs from the one the buyer saw.
+fn check_total(row: &BookingRow, terms: &CheckoutPayment) -> ApiResult<()> {
     let total = row.machine.total;
     if total.minor == terms.total_minor {
         return Ok(());
@@ -87,23 +87,23 @@ fn agreed(row: &BookingRow, terms: &CheckoutPayment) -> ApiResult<()> {
     Err(Problem::new(Code::PriceChanged, words))
 }
 
-/// Returns the booking of that hold, if it is paid or being paid: then there is nothing to refuse.
-async fn unless_paid(
+/// Answers with the booking of that hold if it is paid or being paid; otherwise returns the refusal.
+async fn current_answer_if_paid(
     state: &SellingState,
     Order { show, visitor, request, intent }: Order<'_>,
     refusal: Problem,
 ) -> ApiResult<Answer> {
-    let looked = async {
+    let lookup = async {
         // Boxed, as in `checks`.
         let mut connection = Box::pin(state.pg.acquire()).await?;
         sql::find_of_hold(&mut connection, request.hold, &visitor.owner).await
     };
-    let row = looked.await.ok().flatten();
-    let goes_on = |row: &BookingRow| {
+    let row = lookup.await.ok().flatten();
+    let is_paid_or_pending = |row: &BookingRow| {
         use BookingState::{Confirmed, PaymentPending, PaymentSucceeded};
         row.show_id == show.id && matches!(row.machine.state, PaymentPending | PaymentSucceeded | Confirmed)
     };
-    let Some(row) = row.filter(goes_on) else { return Err(refusal) };
+    let Some(row) = row.filter(is_paid_or_pending) else { return Err(refusal) };
     // Not with a copy of the cookie of a guest who has signed in since.
     crate::account_bookings::owner_for(state, visitor, row.id).await?;
     confirm::current_answer(state, show, row.id, intent, Key::New).await

@@ -26,8 +26,9 @@ use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::confirm::give_up_payment;
-use super::instruments::PaidWith;
+use super::confirm::reopen_hold_after_refusal;
+use super::instruments::InstrumentDigest;
+use super::person_limit;
 use crate::SellingState;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
@@ -50,13 +51,13 @@ const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 pub(crate) struct Checked {
     pub(crate) until: Timestamp,
     /// The payment instrument, where the show limits it and it is known.
-    pub(crate) instrument: Option<PaidWith>,
+    pub(crate) instrument: Option<InstrumentDigest>,
     /// The buyer's lock, where another visitor of the same person may be paying concurrently.
     pub(crate) person: Option<PersonLock>,
 }
 
 /// Runs all checks. On success the hold is closed to changes: a caller that does not submit the payment must reopen
-/// it ([`give_up_payment`]). After a refusal it is reopened here.
+/// it ([`reopen_hold_after_refusal`]). After a refusal it is reopened here.
 ///
 /// `is_guest`: the visitor came with a cookie, and it is not checked yet that the visitor was not merged into an
 /// account; a merged visitor no longer owns the booking and gets 404 (`account_bookings::owner_for`). `means`: the gateway
@@ -72,19 +73,19 @@ pub(crate) async fn before_charge(
     let now = state.clock.now();
     catalogue::sales_open(show, now)?;
     state.gateways.require_available()?;
-    let side_by_side = async {
+    let concurrent_checks = async {
         tokio::try_join!(
             check_hold(state, show, row, is_checked_out),
             check_record(state, show, row, is_guest),
-            PaidWith::of_token(state, show, means),
+            InstrumentDigest::of_token(state, show, means),
         )
     };
-    let problem = match tokio::time::timeout(CHECKS_DEADLINE, side_by_side).await {
+    let problem = match tokio::time::timeout(CHECKS_DEADLINE, concurrent_checks).await {
         Ok(Ok((until, person, instrument))) => return Ok(Checked { until, instrument, person }),
         Ok(Err(problem)) => problem,
         Err(_) => too_slow(),
     };
-    give_up_payment(state, show, row).await;
+    reopen_hold_after_refusal(state, show, row).await;
     Err(problem)
 }
 
@@ -158,6 +159,29 @@ impl Record {
         let account = || self.account.filter(|_| self.has_others).map(|account| account.to_string());
         self.mailbox.clone().or_else(account).map(|name| PersonLock(format!("{show}{name}")))
     }
+
+    /// True if the person would have more than `most` seats and places with `seats` more.
+    fn exceeds(&self, seats: usize, most: usize) -> bool {
+        usize::try_from(self.seats_elsewhere).unwrap_or(usize::MAX).saturating_add(seats) > most
+    }
+}
+
+/// Counts a booking that late money pays for, under the lock of its person; `false` if the person would have too many
+/// seats. Runs in the transaction of the sale, after the ended booking was locked.
+pub(in crate::bookings) async fn allows_late_money(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+    now: Timestamp,
+) -> sqlx::Result<bool> {
+    let buyer = Buyer::of(show, row);
+    let person = records(tx, &[&buyer], now).await?.first().and_then(|record| record.person(show.id));
+    if let Some(person) = person {
+        person_limit::lock(tx, &person).await?;
+    }
+    // A statement after the lock, so that it counts what earlier holders of the lock have committed.
+    let counted = records(tx, &[&buyer], now).await?;
+    Ok(counted.iter().all(|record| !record.exceeds(row.seats_and_places(), show.per_person)))
 }
 
 /// Checks the buyer's record. Returns the lock of their person, if the person may have other visitors.
@@ -230,22 +254,22 @@ pub(crate) async fn records(
         r#"SELECT (SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
                                      + (SELECT coalesce(sum(quantity), 0) FROM booking_places
                                         WHERE booking_id = other.id)), 0)::bigint
-                 FROM (SELECT own.id, own.state, own.expires_at FROM bookings own
+                 FROM (SELECT own.id, own.state FROM bookings own
                        WHERE own.owner = ANY (theirs.owners) AND own.show_id = buyer.show
                        UNION
-                       SELECT guest.id, guest.state, guest.expires_at FROM bookings guest
+                       SELECT guest.id, guest.state FROM bookings guest
                        WHERE lower(guest.buyer_email COLLATE "C") = person.mailbox AND guest.show_id = buyer.show
                          AND NOT EXISTS (SELECT 1 FROM account_visitors known WHERE known.owner = guest.owner)
                        UNION
-                       SELECT tagged.id, tagged.state, tagged.expires_at FROM bookings tagged
+                       SELECT tagged.id, tagged.state FROM bookings tagged
                        WHERE lower(tagged.buyer_email COLLATE "C") >= split_part(person.mailbox, '@', 1) || '+'
                          AND lower(tagged.buyer_email COLLATE "C") < split_part(person.mailbox, '@', 1) || ','
                          AND mailbox(tagged.buyer_email) = person.mailbox AND tagged.show_id = buyer.show
                          AND NOT EXISTS (SELECT 1 FROM account_visitors known WHERE known.owner = tagged.owner)
                       ) AS other
+                 -- An expired payment may still succeed, until the reconciler has ended it.
                  WHERE other.id <> buyer.booking
-                   AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
-                        OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $8))) AS seats_elsewhere,
+                   AND other.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')) AS seats_elsewhere,
                 visitor.account_id AS account,
                 person.mailbox,
                 cardinality(theirs.owners) > 1 AS has_others,
@@ -253,7 +277,7 @@ pub(crate) async fn records(
                                        WHERE owner = buyer.owner AND at > $5 LIMIT $6) AS v) AS declines_of_visitor,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
                                        WHERE email = lower(buyer.email) AND at > $5 LIMIT $7) AS e) AS declines_of_email
-         FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $9::text[], $10::bool[])
+         FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $8::text[], $9::bool[])
               WITH ORDINALITY AS buyer (owner, show, booking, email, mailbox, has_proven, place)
          LEFT JOIN account_visitors visitor ON visitor.owner = buyer.owner
          CROSS JOIN LATERAL (
@@ -286,7 +310,6 @@ pub(crate) async fn records(
     .bind(to_utc(now.plus_ms(-DECLINES_WINDOW_MS)))
     .bind(MAX_DECLINES_OF_VISITOR)
     .bind(MAX_DECLINES_OF_EMAIL)
-    .bind(to_utc(now))
     .bind(buyers.iter().map(|buyer| mailbox(&buyer.email)).collect::<Vec<_>>())
     .bind(buyers.iter().map(|buyer| buyer.has_proven).collect::<Vec<_>>())
     .fetch_all(connection)
@@ -294,8 +317,8 @@ pub(crate) async fn records(
 }
 
 fn check_limits(record: &Record, seats: usize, most: usize) -> ApiResult<()> {
-    let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
-    if elsewhere.saturating_add(seats) > most {
+    let elsewhere = record.seats_elsewhere;
+    if record.exceeds(seats, most) {
         let words = match (record.account, &record.mailbox) {
             // The others may have been bought in another browser, and not be on the screen of this one.
             (Some(_), _) => {

@@ -13,7 +13,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::checks::{self, Checked};
-use super::create::{self, is_out_of_reach, or_replay, unmoved};
+use super::create::{self, is_database_unavailable, move_problem, replay_or_refuse};
 use super::{instruments, person_limit};
 use crate::bookings::commits::{BookingDetails, ChargeOutcome, Done, Key, NewBooking, Submission, Turn, Work};
 use crate::bookings::money::payment_rows::Route;
@@ -28,7 +28,7 @@ use http::{ApiResult, Code, Problem};
 use identity::Visitor;
 
 /// Reads of a booking before its payment is refused because its version keeps changing.
-const MAX_LOOKS: u32 = 3;
+const MAX_READS: u32 = 3;
 
 /// Pays for a booking. Returns its state: confirmed, or pending with the gateway's page. `turn` ends when the
 /// payment is committed.
@@ -41,7 +41,7 @@ pub(crate) async fn confirm(
 ) -> ApiResult<Answer> {
     match pay(state, visitor, booking, (request, intent), turn).await {
         // A refused request may have been granted before, to the same key.
-        Err(refusal) => or_replay(state, visitor, intent, refusal).await,
+        Err(refusal) => replay_or_refuse(state, visitor, intent, refusal).await,
         answered => answered,
     }
 }
@@ -61,20 +61,25 @@ async fn pay(
         // cookie still has access.
         let (row, is_guest) = (found.row.clone(), visitor.account.is_none());
         let (version, show) = (row.version, state.catalogue.find_show(row.show_id).await?);
-        let attempt =
-            PaymentAttempt { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
+        let attempt = PaymentAttempt {
+            row,
+            seen: Some(Box::new(found)),
+            expected_version: Some(version),
+            is_guest,
+            if_late: None,
+        };
         match submit(state, show, attempt, request, intent).await {
             Ok(submitted) => {
                 turn.end();
-                return go_on(state, submitted).await;
+                return finish_payment(state, submitted).await;
             }
             // The store with the current state is unavailable or too slow.
-            Err(problem) if is_out_of_reach(problem.code()) => return Err(problem),
+            Err(problem) if is_database_unavailable(problem.code()) => return Err(problem),
             Err(problem) => refused = Some((version, problem)),
         }
     }
     let owner = crate::account_bookings::owner_for(state, visitor, booking).await?;
-    for _ in 0..MAX_LOOKS {
+    for _ in 0..MAX_READS {
         let found = state.commits.find_owned(state, booking, &owner).await?;
         let found = found.ok_or_else(|| Problem::not_found("booking"))?;
         let row = found.row.clone();
@@ -90,23 +95,23 @@ async fn pay(
                 return current_answer(state, &show, booking, intent, Key::New).await;
             }
             BookingState::Cancelled | BookingState::Expired => {
-                return Err(unmoved(moves::MoveError::Refused(domain::booking::StepError::Gone)));
+                return Err(move_problem(moves::MoveError::Refused(domain::booking::StepError::Gone)));
             }
         }
         let version = row.version;
         let seen = Some(Box::new(found));
-        let attempt = PaymentAttempt { row, seen, only_at: Some(version), is_guest: false, if_late: None };
+        let attempt = PaymentAttempt { row, seen, expected_version: Some(version), is_guest: false, if_late: None };
         match submit(state, show, attempt, request, intent).await {
             Ok(submitted) => {
                 turn.end();
-                return go_on(state, submitted).await;
+                return finish_payment(state, submitted).await;
             }
             // The booking may have moved since it was read.
             Err(problem) if problem.code() == Code::WrongState => refused = Some((version, problem)),
             Err(problem) => return Err(problem),
         }
     }
-    Err(refused.map_or_else(|| unmoved(moves::MoveError::LostRace), |(_, problem)| problem))
+    Err(refused.map_or_else(|| move_problem(moves::MoveError::LostRace), |(_, problem)| problem))
 }
 
 /// A booking to be paid for.
@@ -116,7 +121,7 @@ pub(super) struct PaymentAttempt {
     pub(super) seen: Option<Box<BookingDetails>>,
     /// The version it must still have when it moves: the checked booking is the one that is charged. `None` where
     /// the booking is new.
-    pub(super) only_at: Option<i32>,
+    pub(super) expected_version: Option<i32>,
     /// True if it is still unchecked that the owner was not merged into an account.
     pub(super) is_guest: bool,
     /// For a new booking: the treatment of late money.
@@ -131,7 +136,7 @@ pub(super) async fn submit(
     request: &ConfirmRequest,
     intent: &Intent,
 ) -> ApiResult<(Submission, Done)> {
-    let PaymentAttempt { row, seen, only_at, is_guest, if_late } = attempt;
+    let PaymentAttempt { row, seen, expected_version, is_guest, if_late } = attempt;
     check_token(request)?;
     let gateway = state.gateways.first_choice();
     let means = (gateway, request.payment_token.as_deref());
@@ -143,7 +148,7 @@ pub(super) async fn submit(
         new: if_late.map(|if_late| Box::new(NewBooking { row: row.clone(), if_late })),
         // Passed to the commit, and not needed afterwards.
         seen: None,
-        only_at,
+        expected_version,
         token: request.payment_token.clone(),
         instrument,
         person,
@@ -155,29 +160,30 @@ pub(super) async fn submit(
         Ok(done) => Ok((submission, done)),
         // The outcome of the commit is unknown: the booking may be charged, and its hold stays closed, until it
         // expires if nothing was written. The buyer may retry meanwhile.
-        Err(problem) if submission.new.is_some() && may_be_written(problem.code()) => Err(problem),
+        Err(problem) if submission.new.is_some() && may_be_committed(problem.code()) => Err(problem),
         Err(problem) => {
-            give_up_payment(state, &submission.show, &row).await;
+            reopen_hold_after_refusal(state, &submission.show, &row).await;
             Err(problem)
         }
     }
 }
 
-pub(super) async fn go_on(state: &SellingState, (submission, done): (Submission, Done)) -> ApiResult<Answer> {
+/// Charges a payment that was submitted now, or returns the answer to an earlier one.
+pub(super) async fn finish_payment(state: &SellingState, (submission, done): (Submission, Done)) -> ApiResult<Answer> {
     match done {
         Done::Submitted(pending, seen) => charge_and_answer(state, submission, *pending, seen).await,
         Done::Answered(answer) => Ok(answer),
-        other => Err(Problem::internal(&format!("a submission came to {other:?}"))),
+        other => Err(Problem::internal(&format!("a submission returned {other:?}"))),
     }
 }
 
-/// Checks for an error after which the transaction may have been committed.
-const fn may_be_written(code: Code) -> bool {
+/// Returns true for an error after which the transaction may have been committed.
+const fn may_be_committed(code: Code) -> bool {
     matches!(code, Code::DatabaseUnavailable | Code::Internal)
 }
 
-/// Continues when the buyer's connection drops: the answer is stored, and a retry gets it. The charge
-/// has its row in the outbox: if this replica dies here, the relay sends the charge.
+/// Charges the payment and records the outcome, even if the buyer's connection drops: the answer is stored, and a retry
+/// gets it. The charge has its row in the outbox: if this replica dies here, the relay sends the charge.
 async fn charge_and_answer(
     state: &SellingState,
     submission: Submission,
@@ -193,21 +199,28 @@ async fn charge_and_answer(
         let ours = Key::OursSinceSubmit(if new.is_some() { StatusCode::CREATED } else { StatusCode::OK });
         // Counted as the first charge request when the payment was committed.
         let route = Route { gateway: gateway.to_owned(), gateway_ref: None, payment_token: token };
-        let asked = effects::ask_for_money(&state, &show, &pending, route).await;
-        let (said, charged) = match asked {
-            Ok(said) => (said, true),
+        let asked = effects::request_charge(&state, &show, &pending, route).await;
+        let (gateway_answer, charged) = match asked {
+            Ok(gateway_answer) => (gateway_answer, true),
             Err(cause) => {
-                tracing::warn!(%booking, %cause, "charging {booking} failed; the relay retries it");
+                tracing::warn!(%booking, %cause, "charge {booking} failed; the relay retries it");
                 (None, false)
             }
         };
         let answer = Some((intent, ours));
-        answered(
+        expect_answer(
             state
                 .commits
                 .ask(
                     &state,
-                    Work::RecordChargeOutcome(Box::new(ChargeOutcome { show, booking, seen, said, charged, answer })),
+                    Work::RecordChargeOutcome(Box::new(ChargeOutcome {
+                        show,
+                        booking,
+                        seen,
+                        gateway_answer,
+                        charged,
+                        answer,
+                    })),
                 )
                 .await,
         )
@@ -225,11 +238,13 @@ pub(super) async fn current_answer(
     key: Key,
 ) -> ApiResult<Answer> {
     let answer = Some((intent.clone(), key));
-    let outcome = ChargeOutcome { show: Arc::clone(show), booking, seen: None, said: None, charged: false, answer };
-    answered(state.commits.ask(state, Work::RecordChargeOutcome(Box::new(outcome))).await)
+    let outcome =
+        ChargeOutcome { show: Arc::clone(show), booking, seen: None, gateway_answer: None, charged: false, answer };
+    expect_answer(state.commits.ask(state, Work::RecordChargeOutcome(Box::new(outcome))).await)
 }
 
-fn answered(done: ApiResult<Done>) -> ApiResult<Answer> {
+/// Returns the answer of a request that always gets one.
+fn expect_answer(done: ApiResult<Done>) -> ApiResult<Answer> {
     match done? {
         Done::Answered(answer) => Ok(answer),
         other => Err(Problem::internal(&format!("a request for the current booking returned {other:?}"))),
@@ -237,17 +252,17 @@ fn answered(done: ApiResult<Done>) -> ApiResult<Answer> {
 }
 
 /// Timeout for reopening the hold after a refusal.
-const GIVE_UP_WITHIN: Duration = Duration::from_secs(3);
+const REOPEN_TIMEOUT: Duration = Duration::from_secs(3);
 /// Ends the statement in Postgres within that time.
-const BEGIN_GIVING_UP: &str = "BEGIN; SET LOCAL statement_timeout = '2500ms'";
+const BEGIN_REOPENING: &str = "BEGIN; SET LOCAL statement_timeout = '2500ms'";
 
 /// Reopens the hold for its owner after a refused payment, unless a concurrent request submitted a payment
 /// for the same booking.
-pub(crate) async fn give_up_payment(state: &SellingState, show: &Show, row: &BookingRow) {
+pub(crate) async fn reopen_hold_after_refusal(state: &SellingState, show: &Show, row: &BookingRow) {
     let (booking, mut on) = (row.id, None);
-    // Boxed, likewise: this is rare.
-    let undone = Box::pin(async {
-        let mut tx = on.insert(state.pg.acquire().await?).begin_with(BEGIN_GIVING_UP).await?;
+    // Boxed: this is rare.
+    let reopened = Box::pin(async {
+        let mut tx = on.insert(state.pg.acquire().await?).begin_with(BEGIN_REOPENING).await?;
         // By its hold: a booking that was to be created in this request does not exist, or another tab created it.
         let now = sql::lock_of_hold(&mut tx, row.hold_id).await?;
         if now.is_none_or(|now| now.machine.state == BookingState::SeatsLocked) {
@@ -256,7 +271,7 @@ pub(crate) async fn give_up_payment(state: &SellingState, show: &Show, row: &Boo
         tx.commit().await?;
         Ok::<(), Problem>(())
     });
-    let problem = match tokio::time::timeout(GIVE_UP_WITHIN, undone).await {
+    let problem = match tokio::time::timeout(REOPEN_TIMEOUT, reopened).await {
         Ok(Ok(())) => return,
         Ok(Err(problem)) => Some(problem),
         Err(_) => {
@@ -264,7 +279,7 @@ pub(crate) async fn give_up_payment(state: &SellingState, show: &Show, row: &Boo
             None
         }
     };
-    tracing::warn!(?problem, %booking, "the hold of {booking} stays closed until it expires");
+    tracing::warn!(?problem, %booking, "reopen the hold of {booking} failed; it stays closed until it expires");
 }
 
 /// Longest payment token, bytes.
@@ -285,7 +300,7 @@ fn check_token(request: &ConfirmRequest) -> ApiResult<()> {
 /// or person another transaction has. Writes key, move, claims, payment and charge effect. Returns an answer instead if
 /// a concurrent duplicate was faster.
 pub(crate) async fn submit_alone(state: &SellingState, submission: &Submission) -> ApiResult<Done> {
-    let Submission { show, booking, new, token, instrument, person, gateway, until, intent, only_at, seen: _ } =
+    let Submission { show, booking, new, token, instrument, person, gateway, until, intent, expected_version, .. } =
         submission;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
@@ -301,8 +316,8 @@ pub(crate) async fn submit_alone(state: &SellingState, submission: &Submission) 
         tx.rollback().await?;
         return answer_current(state, show, row.id, intent, Key::New).await.map(Done::Answered);
     }
-    if only_at.is_some_and(|version| version != row.version) {
-        return Err(unmoved(moves::MoveError::LostRace));
+    if expected_version.is_some_and(|version| version != row.version) {
+        return Err(move_problem(moves::MoveError::LostRace));
     }
     let submitted = BookingEvent::PaymentSubmitted { until: *until };
     let pending = match moves::apply(&mut tx, &row, submitted, causes::PRESSED_PAY, now).await {
@@ -312,16 +327,16 @@ pub(crate) async fn submit_alone(state: &SellingState, submission: &Submission) 
             tx.rollback().await?;
             return answer_current(state, show, row.id, intent, Key::New).await.map(Done::Answered);
         }
-        Err(error) => return Err(unmoved(error)),
+        Err(error) => return Err(move_problem(error)),
     };
     if let Some(new) = new {
         late::store_late_preference(&mut tx, &row, new.if_late).await?;
     }
     if let Some(person) = person {
-        person_limit::claim(&mut tx, show, &pending, person, now).await?;
+        person_limit::check_under_lock(&mut tx, show, &pending, person, now).await?;
     }
     if let Some(instrument) = instrument {
-        instruments::claim(&mut tx, show, &pending, instrument).await?;
+        instruments::record_or_refuse(&mut tx, show, &pending, instrument).await?;
     }
     if let Some(lost) = claims::claim_all(&mut tx, show, &pending, now).await? {
         tx.rollback().await?;

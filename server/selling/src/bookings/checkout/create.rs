@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::checks;
 use crate::bookings::claims::on_map;
-use crate::bookings::commits::{Checkout, Done, NewBooking, Work, retried};
+use crate::bookings::commits::{Checkout, Done, NewBooking, Work, retry_deadlocks};
 use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow, SeatRow};
 use crate::bookings::views::view;
@@ -45,31 +45,32 @@ pub(crate) async fn create(state: &SellingState, order: Order<'_>) -> ApiResult<
     let wanted = match wanted.await {
         Ok(wanted) => wanted,
         // A refused request may have been granted before, to the same key.
-        Err(refusal) => return or_replay(state, visitor, intent, refusal).await,
+        Err(refusal) => return replay_or_refuse(state, visitor, intent, refusal).await,
     };
     let new = NewBooking { row: wanted, if_late: request.if_late };
     let checkout = Checkout { show: Arc::clone(show), new, intent: intent.clone() };
     match state.commits.ask(state, Work::Create(Box::new(checkout))).await? {
         Done::Answered(answer) => Ok(answer),
-        other => Err(Problem::internal(&format!("a checkout came to {other:?}"))),
+        other => Err(Problem::internal(&format!("a checkout returned {other:?}"))),
     }
 }
 
-/// Checks for an unavailable or overloaded database: then looking for an earlier answer would only wait again.
-pub(super) const fn is_out_of_reach(code: Code) -> bool {
+/// Returns true if the database is unavailable or overloaded: a lookup of an earlier answer would only wait again.
+pub(super) const fn is_database_unavailable(code: Code) -> bool {
     matches!(code, Code::DatabaseUnavailable | Code::Overloaded)
 }
 
-/// Returns the earlier answer of this key, or else the refusal. The refusal is returned at once if [`is_out_of_reach`].
+/// Returns the earlier answer of this key, or else the refusal. The refusal is returned at once if the database is
+/// unavailable.
 ///
 /// Batches look up keys themselves, so that a successful request queries its key only once.
-pub(crate) async fn or_replay(
+pub(crate) async fn replay_or_refuse(
     state: &SellingState,
     visitor: &Visitor,
     intent: &Intent,
     refusal: Problem,
 ) -> ApiResult<Answer> {
-    if is_out_of_reach(refusal.code()) {
+    if is_database_unavailable(refusal.code()) {
         return Err(refusal);
     }
     let answer = intent.replay(&state.pg, state.clock.now()).await?.ok_or(refusal)?;
@@ -105,7 +106,7 @@ pub(super) async fn build_row(
     })?;
     // Last: a buyer should not look for a code when the seats are gone.
     email_codes::check(state, show, visitor, &buyer.1).await?;
-    wanted_row(show, owner, &held, (buyer, holder), state.clock.now())
+    new_booking_row(show, owner, &held, (buyer, holder), state.clock.now())
 }
 
 /// Commits a checkout that a batch cannot plan: with places or a choice for late money, or of a hold that has a booking.
@@ -124,7 +125,7 @@ pub(crate) async fn create_alone(state: &SellingState, checkout: &Checkout) -> A
 }
 
 /// Builds the booking of a hold, in state CREATED, at current prices.
-pub(crate) fn wanted_row(
+pub(crate) fn new_booking_row(
     show: &Show,
     owner: &str,
     held: &StoredHold,
@@ -198,7 +199,7 @@ pub(super) async fn insert_or_revise(
 
 async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> ApiResult<BookingRow> {
     put_lines(tx, show, &row).await?;
-    moves::begin(tx, &row, causes::CHECKED_OUT, now).await.map_err(unmoved)
+    moves::begin(tx, &row, causes::CHECKED_OUT, now).await.map_err(move_problem)
 }
 
 /// Replaces all lines of a booking, seats and places, so that its total is the sum of exactly these
@@ -219,7 +220,7 @@ async fn revise(
     match earlier.machine.state {
         BookingState::SeatsLocked => {}
         BookingState::Cancelled | BookingState::Expired => {
-            return Err(unmoved(MoveError::Refused(domain::booking::StepError::Gone)));
+            return Err(move_problem(MoveError::Refused(domain::booking::StepError::Gone)));
         }
         // Paid for, or about to be: the agreed terms do not change.
         _ => return Ok(earlier.clone()),
@@ -237,13 +238,13 @@ async fn revise(
         ..earlier.clone()
     };
     let cause = Cause::of("buyer", "Checked out again with other seats or names.");
-    moves::write(tx, earlier, &revised, "revised", cause, now).await.map_err(unmoved)?;
+    moves::write(tx, earlier, &revised, "revised", cause, now).await.map_err(move_problem)?;
     put_lines(tx, show, &revised).await?;
     Ok(revised)
 }
 
-/// Maps a move that failed to a problem for the buyer.
-pub(crate) fn unmoved(error: MoveError) -> Problem {
+/// Maps a failed move to a problem for the buyer.
+pub(crate) fn move_problem(error: MoveError) -> Problem {
     use domain::booking::StepError;
     match error {
         MoveError::Database(cause) => cause.into(),
@@ -269,10 +270,10 @@ pub(crate) fn unmoved(error: MoveError) -> Problem {
 /// `hold_expired` when the booking has ended meanwhile; 503 when the database is unavailable.
 pub async fn extend_booking(state: &SellingState, hold: Uuid, owner: &str, until: Timestamp) -> ApiResult<()> {
     // Boxed, as in `checks`.
-    Box::pin(retried(|| async {
+    Box::pin(retry_deadlocks(|| async {
         let mut tx = state.pg.begin().await?;
         if let Some(row) = sql::lock_of_hold(&mut tx, hold).await?.filter(|row| row.owner == owner) {
-            prolong(&mut tx, &row, until, state.clock.now()).await.map_err(unmoved)?;
+            extend_expiry(&mut tx, &row, until, state.clock.now()).await.map_err(move_problem)?;
         }
         tx.commit().await?;
         Ok(())
@@ -280,7 +281,13 @@ pub async fn extend_booking(state: &SellingState, hold: Uuid, owner: &str, until
     .await
 }
 
-async fn prolong(tx: &mut PgConnection, row: &BookingRow, until: Timestamp, now: Timestamp) -> Result<(), MoveError> {
+/// Extends the expiry of a booking that is not paid for; never shortens it.
+async fn extend_expiry(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<(), MoveError> {
     // Extended already. A repeated request that was granted succeeds, whatever happened to the booking since.
     if until <= row.machine.expires_at {
         return Ok(());

@@ -36,21 +36,26 @@ const LOCK_SPACE: i64 = 0x6163_6374;
 ///
 /// # Errors
 /// As the check before it: 429 `person_limit`; 503 when other transactions of this person take too long.
-pub(crate) async fn claim(
+pub(crate) async fn check_under_lock(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
     person: &PersonLock,
     now: Timestamp,
 ) -> ApiResult<()> {
-    instruments::lock(tx, LOCK_SPACE, person.0.clone()).await?;
+    lock(tx, person).await?;
     // A statement after the lock: its snapshot includes commits of earlier holders of the lock.
     checks::recheck(tx, show, row, now).await
 }
 
-/// A submission of a batch, whose person is counted under a lock.
-pub(crate) struct Claimant<'a> {
-    pub(crate) place: usize,
+/// Takes the lock of a person until the transaction ends.
+pub(super) async fn lock(tx: &mut PgConnection, person: &PersonLock) -> sqlx::Result<()> {
+    instruments::lock(tx, LOCK_SPACE, person.0.clone()).await
+}
+
+/// A submission of a batch for which the seats of its person are counted under a lock.
+pub(crate) struct PersonCheck<'a> {
+    pub(crate) index: usize,
     pub(crate) person: &'a PersonLock,
     pub(crate) show: &'a Show,
     pub(crate) row: &'a BookingRow,
@@ -64,42 +69,42 @@ pub(crate) enum Verdict {
     Refused(Problem),
 }
 
-/// [`claim`] for the submissions of a batch: tries all locks in one statement without waiting, and counts in the
-/// next. Submissions without a verdict stay in the batch.
+/// [`check_under_lock`] for the submissions of a batch: tries all locks in one statement without waiting, and counts in
+/// the next. Submissions without a verdict stay in the batch.
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) async fn try_claim(
+pub(crate) async fn try_check_batch(
     tx: &mut PgConnection,
-    claimants: &[Claimant<'_>],
+    submissions: &[PersonCheck<'_>],
     now: Timestamp,
 ) -> sqlx::Result<HashMap<usize, Verdict>> {
     let mut verdicts = HashMap::new();
-    if claimants.is_empty() {
+    if submissions.is_empty() {
         return Ok(verdicts);
     }
-    let names: Vec<&str> = claimants.iter().map(|claimant| claimant.person.0.as_str()).collect();
+    let names: Vec<&str> = submissions.iter().map(|submission| submission.person.0.as_str()).collect();
     let sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(name, $2))
                FROM unnest($1::text[]) WITH ORDINALITY AS person (name, place) ORDER BY place";
     let locked: Vec<bool> = sqlx::query_scalar(sql).bind_all((&names, LOCK_SPACE)).fetch_all(&mut *tx).await?;
-    let (mut mine, mut seen) = (Vec::with_capacity(claimants.len()), HashSet::new());
-    for (claimant, is_locked) in claimants.iter().zip(locked) {
+    let (mut mine, mut seen) = (Vec::with_capacity(submissions.len()), HashSet::new());
+    for (submission, is_locked) in submissions.iter().zip(locked) {
         // A second submission of a person is counted after the first one is written.
-        if is_locked && seen.insert(claimant.person) {
-            mine.push(claimant);
+        if is_locked && seen.insert(submission.person) {
+            mine.push(submission);
         } else {
-            verdicts.insert(claimant.place, Verdict::Busy);
+            verdicts.insert(submission.index, Verdict::Busy);
         }
     }
-    let bookings: Vec<(&Show, &BookingRow)> = mine.iter().map(|claimant| (claimant.show, claimant.row)).collect();
+    let bookings: Vec<(&Show, &BookingRow)> = mine.iter().map(|submission| (submission.show, submission.row)).collect();
     if bookings.is_empty() {
         return Ok(verdicts);
     }
     // In a statement after the locks.
-    let judged = checks::recheck_all(tx, &bookings, now).await?;
-    for (claimant, judged) in mine.into_iter().zip(judged) {
-        if let Err(problem) = judged {
-            verdicts.insert(claimant.place, Verdict::Refused(problem));
+    let rechecked = checks::recheck_all(tx, &bookings, now).await?;
+    for (submission, rechecked) in mine.into_iter().zip(rechecked) {
+        if let Err(problem) = rechecked {
+            verdicts.insert(submission.index, Verdict::Refused(problem));
         }
     }
     Ok(verdicts)

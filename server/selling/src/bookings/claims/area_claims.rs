@@ -47,7 +47,7 @@ pub(crate) async fn claim(
     Ok(full)
 }
 
-/// Claims places in one area. `Some`: the area has only that many places left.
+/// Claims places in one area. Returns the free places if they are too few.
 async fn claim_in(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -56,17 +56,17 @@ async fn claim_in(
 ) -> sqlx::Result<Option<u32>> {
     let (area, count) = (places.area.cast_signed(), places.count.cast_signed());
     let Some(seen) = read(tx, row.show_id, area).await? else { return Ok(Some(0)) };
-    let taken = seen.left() >= count && step(tx, row.show_id, seen, count, 0).await?;
+    let taken = seen.left() >= count && try_update_stock(tx, row.show_id, seen, count, 0).await?;
     if !taken {
         // Another transaction was faster, or the area is full: lock the row, then decide.
         let Some(mut stock) = lock(tx, row.show_id, &[area]).await?.pop() else { return Ok(Some(0)) };
         if stock.left() < count {
-            stock = take_over(tx, row.show_id, stock, now).await?;
+            stock = release_expired(tx, row.show_id, stock, now).await?;
         }
         if stock.left() < count {
             return Ok(Some(stock.left().unsigned_abs()));
         }
-        step_locked(tx, row.show_id, stock, count, 0).await?;
+        update_locked_stock(tx, row.show_id, stock, count, 0).await?;
     }
     sqlx::query(
         "INSERT INTO area_claims (booking_id, show_id, area_no, quantity, fence, state, expires_at)
@@ -79,8 +79,8 @@ async fn claim_in(
 }
 
 /// Releases expired claims that were not released yet, and returns the new stock.
-async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> sqlx::Result<Stock> {
-    let over: Vec<i32> = sqlx::query_scalar(concat!(
+async fn release_expired(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> sqlx::Result<Stock> {
+    let expired: Vec<i32> = sqlx::query_scalar(concat!(
         "UPDATE area_claims SET state = 'released'
          WHERE show_id = $1 AND area_no = $2 AND state = 'claimed' AND NOT ",
         claim_is_alive!("area_claims", "$3"),
@@ -89,11 +89,11 @@ async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timesta
     .bind_all((show, stock.area_no, alive_since(now)))
     .fetch_all(&mut *tx)
     .await?;
-    let count: i32 = over.iter().sum();
+    let count: i32 = expired.iter().sum();
     if count == 0 {
         return Ok(stock);
     }
-    step_locked(tx, show, stock, -count, 0).await?;
+    update_locked_stock(tx, show, stock, -count, 0).await?;
     Ok(Stock { claimed: stock.claimed - count, version: stock.version + 1, ..stock })
 }
 
@@ -110,8 +110,8 @@ pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Resul
         return Ok(false);
     }
     set_state(tx, row, &own, "sold").await?;
-    for (stock, claim) in pair(&stocks, &own) {
-        step_locked(tx, row.show_id, stock, -claim.quantity, claim.quantity).await?;
+    for (stock, claim) in pair_with_stock(&stocks, &own) {
+        update_locked_stock(tx, row.show_id, stock, -claim.quantity, claim.quantity).await?;
     }
     Ok(true)
 }
@@ -124,9 +124,9 @@ pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Re
     let stocks = lock(tx, row.show_id, &areas_of(row)).await?;
     let own = own_claims(tx, row, &["claimed", "sold"]).await?;
     set_state(tx, row, &own, "released").await?;
-    for (stock, claim) in pair(&stocks, &own) {
+    for (stock, claim) in pair_with_stock(&stocks, &own) {
         let (claimed, sold) = if claim.state == "sold" { (0, -claim.quantity) } else { (-claim.quantity, 0) };
-        step_locked(tx, row.show_id, stock, claimed, sold).await?;
+        update_locked_stock(tx, row.show_id, stock, claimed, sold).await?;
     }
     Ok(())
 }
@@ -173,7 +173,10 @@ fn areas_of(row: &BookingRow) -> Vec<i16> {
 }
 
 /// Pairs each claim with the stock of its area; both are ordered by area, one claim per area.
-fn pair<'a>(stocks: &'a [Stock], own: &'a [AreaClaimRow]) -> impl Iterator<Item = (Stock, &'a AreaClaimRow)> {
+fn pair_with_stock<'a>(
+    stocks: &'a [Stock],
+    own: &'a [AreaClaimRow],
+) -> impl Iterator<Item = (Stock, &'a AreaClaimRow)> {
     own.iter().filter_map(|claim| {
         let stock = stocks.iter().find(|stock| stock.area_no == claim.area_no)?;
         Some((*stock, claim))
@@ -206,16 +209,28 @@ pub(crate) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> 
 }
 
 /// Updates the counters of an area if its version is unchanged; `false` when another transaction was faster.
-async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> sqlx::Result<bool> {
+async fn try_update_stock(
+    tx: &mut PgConnection,
+    show: Uuid,
+    from: Stock,
+    claimed: i32,
+    sold: i32,
+) -> sqlx::Result<bool> {
     let sql = "UPDATE area_stock SET claimed = claimed + $4, sold = sold + $5, version = version + 1
                WHERE show_id = $1 AND area_no = $2 AND version = $3";
-    let stepped = sqlx::query(sql).bind_all((show, from.area_no, from.version, claimed, sold)).execute(tx).await?;
-    Ok(stepped.rows_affected() == 1)
+    let updated = sqlx::query(sql).bind_all((show, from.area_no, from.version, claimed, sold)).execute(tx).await?;
+    Ok(updated.rows_affected() == 1)
 }
 
 /// Updates the counters of an area whose row this transaction has locked.
-async fn step_locked(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> sqlx::Result<()> {
-    let stepped = step(tx, show, from, claimed, sold).await?;
-    assert!(stepped, "area {} of {show} moved under its lock", from.area_no);
+async fn update_locked_stock(
+    tx: &mut PgConnection,
+    show: Uuid,
+    from: Stock,
+    claimed: i32,
+    sold: i32,
+) -> sqlx::Result<()> {
+    let updated = try_update_stock(tx, show, from, claimed, sold).await?;
+    assert!(updated, "area {} of {show} moved under its lock", from.area_no);
     Ok(())
 }

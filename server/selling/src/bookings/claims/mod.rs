@@ -31,7 +31,7 @@ impl LostClaims {
     pub async fn correct_map(self, state: &SellingState, show: &Show) -> Problem {
         for sale in &self.others {
             if let Err(problem) = with_map(state, show, || state.locks.book(show.id, sale)).await {
-                tracing::debug!(?problem, show = %show.id, "correcting the map after a lost claim failed");
+                tracing::debug!(?problem, show = %show.id, "correct the map after a lost claim failed");
                 break;
             }
         }
@@ -56,7 +56,7 @@ pub(super) async fn claim_all(
     if lost.is_empty() {
         return Ok(None);
     }
-    let others = seat_claims::holders(tx, show.id, &lost).await?;
+    let others = seat_claims::sales_of_seats(tx, show.id, &lost).await?;
     let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
     Ok(Some(LostClaims { others, problem: holds::seats_problem(show, &taken) }))
 }
@@ -78,7 +78,7 @@ pub struct Holder {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn of_seat(
+pub async fn holder_of_seat(
     tx: &mut PgConnection,
     show: Uuid,
     seat: SeatIndex,

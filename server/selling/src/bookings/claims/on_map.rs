@@ -18,25 +18,25 @@ use seats::seat_locks::{FencedSelection, Renewal, StoreError, StoredHold, with_m
 /// Frees the selection of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
 /// are blocked in the same step, so that the waiting list is never offered one.
 pub(crate) async fn free(state: &SellingState, show: &Show, sale: &FencedSelection) -> Result<(), EffectError> {
-    match free_once(state, show, sale).await? {
+    match try_free(state, show, sale).await? {
         Ok(()) => Ok(()),
         // Loading takes a connection, which a transaction must not wait for.
         Err(StoreError::NoMap(_)) => {
             with_map(state, show, || state.locks.snapshot(show.id)).await?;
-            free_once(state, show, sale).await?.map_err(|cause| Problem::from(cause).into())
+            try_free(state, show, sale).await?.map_err(|cause| Problem::from(cause).into())
         }
         Err(cause) => Err(Problem::from(cause).into()),
     }
 }
 
-/// Checks for a seat of the booking that is withdrawn from sale.
-async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
+/// Returns true if a seat of the booking is withdrawn from sale.
+async fn has_withdrawn_seat(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
     let sql = "SELECT blocked && $2 FROM shows WHERE id = $1";
     sqlx::query_scalar(sql).bind_all((row.show_id, seats)).fetch_one(tx).await
 }
 
-async fn free_once(state: &SellingState, show: &Show, sale: &FencedSelection) -> sqlx::Result<Result<(), StoreError>> {
+async fn try_free(state: &SellingState, show: &Show, sale: &FencedSelection) -> sqlx::Result<Result<(), StoreError>> {
     let mut tx = state.pg.begin().await?;
     // The lock keeps the withdrawn seats of the show unchanged until the map is updated.
     let sql = "SELECT blocked FROM shows WHERE id = $1 FOR SHARE";
@@ -56,9 +56,9 @@ pub(crate) async fn release(state: &SellingState, show: &Show, row: &BookingRow)
     let mut tx = state.pg.begin().await?;
     area_claims::release(&mut tx, row).await?;
     seat_claims::release(&mut tx, row).await?;
-    let kept = declines::kept(&mut tx, row.id).await?;
+    let kept = declines::kept_hold(&mut tx, row.id).await?;
     // A seat that was withdrawn from sale meanwhile, for example a defective one, is not kept.
-    let kept = if kept.is_some() && is_kept_by_house(&mut tx, row).await? { None } else { kept };
+    let kept = if kept.is_some() && has_withdrawn_seat(&mut tx, row).await? { None } else { kept };
     tx.commit().await?;
     let sale = row.sale();
     if let Some(kept) = kept {
@@ -86,7 +86,7 @@ pub(crate) async fn renew_kept_hold(
     owner: &str,
 ) -> ApiResult<Option<StoredHold>> {
     let mut connection = state.pg.acquire().await?;
-    let Some(booking) = declines::left_by(&mut connection, hold, owner).await? else { return Ok(None) };
+    let Some(booking) = declines::booking_of_kept_hold(&mut connection, hold, owner).await? else { return Ok(None) };
     let row = sql::find(&mut connection, booking).await?;
     drop(connection);
     match row.filter(|row| row.show_id == show.id && row.machine.state.is_final()) {

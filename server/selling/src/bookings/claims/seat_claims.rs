@@ -59,7 +59,7 @@ pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Resul
 }
 
 /// Returns the sales with claims on these seats of a show, limited to these seats.
-pub(crate) async fn holders(
+pub(crate) async fn sales_of_seats(
     tx: &mut PgConnection,
     show: Uuid,
     seats: &[SeatIndex],

@@ -83,7 +83,7 @@ impl Writes {
             add_notes(&mut cte, &self.notes, now)?;
             tickets::add_issued(&mut cte, &self.sold, fresh == Uniqueness::Assumed, now)?;
             outbox::add_enqueued(&mut cte, &self.effects, now)?;
-            outbox::add_done(&mut cte, &self.charged, Effect::Charge)?;
+            outbox::add_removal(&mut cte, &self.charged, Effect::Charge)?;
             self.add_gateway_events(&mut cte, fresh, now)?;
             idempotency::add_answers(&mut cte, &answers, now)?;
         }
@@ -141,7 +141,7 @@ impl Writes {
             // The event was delivered to another replica at the same moment.
             let known = |gateway: &str, id: &String| noted.contains(&(gateway.to_owned(), id.clone()));
             let twice = self.noted_events.iter().filter(|(_, news, _)| !known(news.gateway, &news.event_id));
-            return Err(BatchError::NeedOwnTransactions(twice.map(|(place, _, _)| *place).collect()));
+            return Err(BatchError::NeedOwnTransactions(twice.map(|(index, _, _)| *index).collect()));
         }
         Ok(())
     }
@@ -159,8 +159,8 @@ impl Writes {
     }
 
     fn pieces_of(&self, bookings: &HashSet<Uuid>) -> BatchError {
-        let places = bookings.iter().filter_map(|booking| self.pieces.get(booking)).flatten().copied();
-        BatchError::NeedOwnTransactions(places.collect())
+        let indexes = bookings.iter().filter_map(|booking| self.pieces.get(booking)).flatten().copied();
+        BatchError::NeedOwnTransactions(indexes.collect())
     }
 
     fn add_bookings(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> sqlx::Result<()> {
@@ -403,7 +403,7 @@ pub(super) struct PaymentNote {
 
 /// Maximum distance of seats of one booking that are looked up as one range. Claims of other bookings in the range
 /// are read unnecessarily.
-const NEAR: i32 = 4;
+const MAX_RANGE_GAP: i32 = 4;
 
 /// A seat of a booking that is to be claimed or sold. Ordered by show and seat.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -418,7 +418,7 @@ pub(super) struct Claim {
 impl Claim {
     /// Checks that `next` is of the same booking, and near enough for one range lookup.
     fn is_followed_by(&self, next: &Self) -> bool {
-        self.booking == next.booking && self.show == next.show && next.seat - self.seat <= NEAR
+        self.booking == next.booking && self.show == next.show && next.seat - self.seat <= MAX_RANGE_GAP
     }
 
     fn all_of(row: &BookingRow) -> impl Iterator<Item = Self> {
@@ -457,8 +457,8 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    pub(super) fn touches(&mut self, booking: Uuid, place: usize) {
-        self.pieces.entry(booking).or_default().push(place);
+    pub(super) fn note_piece(&mut self, booking: Uuid, index: usize) {
+        self.pieces.entry(booking).or_default().push(index);
     }
 
     pub(super) fn claim_seats(&mut self, row: &BookingRow) {
@@ -482,15 +482,15 @@ impl Writes {
         self.notes.insert(booking, note);
     }
 
-    pub(super) fn claim_key(&mut self, place: usize, intent: &Intent, answer: Option<Answer>) {
-        self.claimed_keys.push((place, intent.clone(), answer));
+    pub(super) fn claim_key(&mut self, index: usize, intent: &Intent, answer: Option<Answer>) {
+        self.claimed_keys.push((index, intent.clone(), answer));
     }
 
     pub(super) fn complete_key(&mut self, intent: &Intent, answer: Answer) {
         self.completed_keys.push((intent.clone(), answer));
     }
 
-    pub(super) fn note_event(&mut self, place: usize, news: &PaymentEvent, outcome: PaymentEventOutcome) {
-        self.noted_events.push((place, news.clone(), outcome));
+    pub(super) fn note_event(&mut self, index: usize, news: &PaymentEvent, outcome: PaymentEventOutcome) {
+        self.noted_events.push((index, news.clone(), outcome));
     }
 }

@@ -128,12 +128,12 @@ pub(super) fn booked_holds(results: &StatementResults) -> sqlx::Result<HashSet<U
 }
 
 /// Adds the query for gateway events that were noted before for a known payment: see [`noted_events`].
-fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> sqlx::Result<()> {
+fn add_noted_events(cte: &mut CteBatch, news: &[&PaymentEvent]) -> sqlx::Result<()> {
     let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
          JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
          WHERE known.outcome <> $3";
-    cte.add("heard", statement, &["gateway", "event_id"])
+    cte.add("known_events", statement, &["gateway", "event_id"])
         .each(news.iter().map(|news| news.gateway))
         .each(news.iter().map(|news| news.event_id.as_str()))
         .value(PaymentEventOutcome::Unknown.as_str())
@@ -142,8 +142,8 @@ fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> sqlx::Result<()> {
 
 /// Returns the events that were noted before: gateway and id. Events noted meanwhile are detected by the write.
 pub(super) fn noted_events(results: &StatementResults) -> sqlx::Result<HashSet<(String, String)>> {
-    let gateways: Vec<String> = results.column("heard", "gateway")?;
-    Ok(gateways.into_iter().zip(results.column("heard", "event_id")?).collect())
+    let gateways: Vec<String> = results.column("known_events", "gateway")?;
+    Ok(gateways.into_iter().zip(results.column("known_events", "event_id")?).collect())
 }
 
 /// Locks and returns the bookings of the pieces, and true if a key that a piece claims is taken already.
@@ -160,7 +160,7 @@ pub(super) async fn load_batch(
     let mut cte = CteBatch::default();
     if !(holds.is_empty() && news.is_empty() && keys.is_empty()) {
         add_holds(&mut cte, holds)?;
-        add_news(&mut cte, &news)?;
+        add_noted_events(&mut cte, &news)?;
         idempotency::add_lookup(&mut cte, keys, state.clock.now())?;
     }
     let results = cte.run(tx).await?;
@@ -169,7 +169,7 @@ pub(super) async fn load_batch(
     let answered: HashSet<Uuid> =
         works.iter().filter(|work| work.news().is_none()).filter_map(|work| work.booking()).collect();
     let noted = news.iter().map(|news| news.booking).filter(|booking| !answered.contains(booking));
-    let recent: Vec<Arc<BookingDetails>> = noted.filter_map(|booking| state.commits.recent.of(booking)).collect();
+    let recent: Vec<Arc<BookingDetails>> = noted.filter_map(|booking| state.commits.recent.get(booking)).collect();
     let seen = works.iter().filter_map(|work| work.seen()).chain(recent.iter().map(|found| &**found));
     let seen = seen.map(|found| (found.row.id, found)).collect();
     let bookings = load_locked(tx, locked, &seen).await?;
@@ -190,9 +190,9 @@ async fn cached_shows(
     let mut shows = HashMap::new();
     for show in news.iter().filter_map(|news| bookings.get(&news.booking)).map(|found| found.row.show_id) {
         if !shows.contains_key(&show)
-            && let Some(at_hand) = state.catalogue.cached_show(show).await
+            && let Some(cached) = state.catalogue.cached_show(show).await
         {
-            shows.insert(show, at_hand);
+            shows.insert(show, cached);
         }
     }
     shows

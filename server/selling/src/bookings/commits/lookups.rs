@@ -109,7 +109,7 @@ pub(crate) async fn load_current(state: &SellingState, ids: &[Uuid]) -> ApiResul
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let recent: Vec<Arc<BookingDetails>> = ids.iter().filter_map(|id| state.commits.recent.of(*id)).collect();
+    let recent: Vec<Arc<BookingDetails>> = ids.iter().filter_map(|id| state.commits.recent.get(*id)).collect();
     let question = async |tx: &mut PgConnection| {
         let mut bookings = unchanged(tx, &recent).await?;
         let others: Vec<Uuid> = ids.iter().copied().filter(|id| !bookings.contains_key(id)).collect();

@@ -32,12 +32,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use self::after_sale::Sold;
+use self::after_sale::SoldBooking;
 use self::lock_requests::LockRequest;
 use self::lookups::{Lookup, RecordLookup};
 use self::turns::Turns;
 use super::checkout::checks::PersonLock;
-use super::checkout::instruments::PaidWith;
+use super::checkout::instruments::InstrumentDigest;
 use super::sql::BookingRow;
 use crate::SellingState;
 use catalogue::Show;
@@ -45,14 +45,14 @@ use http::idempotency::{Answer, Intent};
 use http::{ApiResult, Code, Problem};
 use payments::{PaymentEvent, PaymentEventOutcome, PaymentStatus};
 use platform::batcher::{BatchLimits, Batcher};
-use platform::recent::Recent;
+use platform::recent::RecentCache;
 use platform::telemetry::STEP;
 use seats::seat_locks::MAX_PER_CALL;
 
 pub(super) use self::load::BookingDetails;
 pub(super) use self::lookups::load_current;
-pub(super) use self::plan::read;
-pub(super) use self::run::retried;
+pub(super) use self::plan::interpret_status;
+pub(super) use self::run::retry_deadlocks;
 pub(super) use self::turns::Turn;
 
 /// Maximum pieces in one transaction: beyond, waiting costs more than sharing saves.
@@ -61,29 +61,29 @@ const MAX_PER_BATCH: usize = 512;
 /// transactions would split the same work, and each statement would serve fewer pieces. All work of one booking (the
 /// answer to a charge, and the webhook with the same outcome) uses one lane: in two concurrent transactions, one
 /// would only wait for the other's lock.
-const CORES_OF_A_LANE: usize = 2;
+const CORES_PER_LANE: usize = 2;
 /// Maximum concurrent transactions of the pipeline. The other connections are for all other work.
-const MOST_LANES: usize = 4;
+const MAX_LANES: usize = 4;
 /// Maximum bookings, or buyers, in one lookup statement.
 const MAX_PER_LOOKUP: usize = 64;
 /// Maximum concurrent lookup statements.
-const LOOKUPS_AT_ONCE: usize = 2;
+const MAX_CONCURRENT_LOOKUPS: usize = 2;
 /// Maximum concurrent calls to the lock store for sales.
-const LOCK_CALLS_AT_ONCE: usize = 4;
+const MAX_CONCURRENT_LOCK_CALLS: usize = 4;
 /// Time the first lookup or lock request of a batch waits for others.
 const GATHER: Duration = Duration::from_millis(1);
-/// Maximum concurrent pieces outside batches…
-const ALONE_AT_ONCE: usize = 4;
-/// …of which this many are reserved for charge outcomes and webhooks.
-const ALONE_FOR_MONEY: usize = 1;
+/// Maximum concurrent pieces that are committed outside batches.
+const MAX_CONCURRENT_ALONE: usize = 4;
+/// Part of [`MAX_CONCURRENT_ALONE`] that is reserved for charge outcomes and webhooks.
+const ALONE_FOR_CHARGED: usize = 1;
 /// One part in this many of the queue is reserved for payments: checkouts alone never fill it.
 const SHARE_FOR_PAYMENTS: usize = 4;
 /// Time the first sale waits for others before the map update, and again before the mails.
-const MARKS_GATHER: Duration = Duration::from_millis(3);
-/// Mails per batch, sent and then removed from the outbox together…
-const MAILS_TOGETHER: usize = 64;
-/// …and concurrent batches of mails: one that hangs leaves another.
-const MAILERS: usize = 2;
+const GATHER_SOLD: Duration = Duration::from_millis(3);
+/// Maximum mails in one batch, which are sent and then removed from the outbox in one statement.
+const MAX_MAILS_PER_BATCH: usize = 64;
+/// Maximum concurrent batches of mails: one batch may hang, and the other continues.
+const MAX_CONCURRENT_MAIL_BATCHES: usize = 2;
 /// Maximum waiting requests of each kind; beyond, the answer is "queue full".
 const MAX_LOOKUPS: usize = 8_192;
 /// Maximum sales that wait for their map update, and for their mails; the rest are left to the relay.
@@ -102,20 +102,20 @@ pub struct Commits {
     lookups: Batcher<Lookup>,
     records: Batcher<RecordLookup>,
     lock_requests: Batcher<LockRequest>,
-    marks: Batcher<Sold>,
-    mails: Batcher<Sold>,
+    marks: Batcher<SoldBooking>,
+    mails: Batcher<SoldBooking>,
     /// Turns of checkouts and payments, by hold or booking.
     turns: Turns,
-    /// Places for pieces before the charge…
-    places: Arc<Semaphore>,
-    /// …of which checkouts without a payment may take so many…
-    checkout_places: Arc<Semaphore>,
-    /// …and for charge outcomes and webhooks, which new payments must not block.
-    paid_places: Arc<Semaphore>,
+    /// Slots for pieces before the charge.
+    slots: Arc<Semaphore>,
+    /// The part of `slots` that checkouts without a payment may take.
+    checkout_slots: Arc<Semaphore>,
+    /// Slots for charge outcomes and webhooks, which new payments must not block.
+    charged_slots: Arc<Semaphore>,
     alone: Arc<Semaphore>,
     /// Permits of `alone` for pieces before the charge.
     alone_uncharged: Arc<Semaphore>,
-    recent: Recent<BookingDetails>,
+    recent: RecentCache<BookingDetails>,
 }
 
 /// A piece of work and the reply channel of its caller.
@@ -123,12 +123,12 @@ struct Piece {
     work: Work,
     reply: oneshot::Sender<ApiResult<Done>>,
     /// Released when the piece is answered.
-    _place: Place,
+    _slot: PieceSlot,
     span: Span,
 }
 
-/// A place in the queue; a checkout also takes one of the checkout places.
-struct Place {
+/// A slot in the queue, released on drop; a checkout also takes one of the checkout slots.
+struct PieceSlot {
     _permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
@@ -137,7 +137,7 @@ struct Place {
 pub(super) enum Work {
     /// Turns a live hold into a booking.
     Create(Box<Checkout>),
-    /// The buyer pressed Pay, and the hold is extended: writes the claims, the payment and the charge effect.
+    /// Submits a payment whose hold is extended: writes the claims, the payment and the charge effect.
     Submit(Submission),
     /// Records a gateway's answer to a charge, and the booking as the answer of an idempotency key.
     RecordChargeOutcome(Box<ChargeOutcome>),
@@ -172,11 +172,11 @@ pub(super) struct Submission {
     pub(super) seen: Option<Box<BookingDetails>>,
     /// The version the booking must still have: the version that was checked, from a read or from this replica's cache.
     /// `None` where the booking is new.
-    pub(super) only_at: Option<i32>,
+    pub(super) expected_version: Option<i32>,
     pub(super) token: Option<String>,
     /// The payment instrument, where the show has a limit per instrument and it is known.
-    pub(super) instrument: Option<PaidWith>,
-    /// The buyer's lock, where the seats of all their visits are counted together.
+    pub(super) instrument: Option<InstrumentDigest>,
+    /// The buyer's lock, where the seats of all their visitors are counted.
     pub(super) person: Option<PersonLock>,
     pub(super) gateway: &'static str,
     /// The new expiry of the hold.
@@ -210,7 +210,7 @@ pub(super) struct ChargeOutcome {
     /// The booking at its last lookup, as in [`Submission`].
     pub(super) seen: Option<Box<BookingDetails>>,
     /// `None`: the gateway gave no answer, or was not called.
-    pub(super) said: Option<GatewayAnswer>,
+    pub(super) gateway_answer: Option<GatewayAnswer>,
     /// True if the charge is done, and the relay need not repeat it.
     pub(super) charged: bool,
     /// The key whose answer the booking becomes.
@@ -219,7 +219,7 @@ pub(super) struct ChargeOutcome {
 
 impl ChargeOutcome {
     fn is_paid(&self) -> bool {
-        self.said.as_ref().is_some_and(|said| matches!(said.status, PaymentStatus::Succeeded { .. }))
+        self.gateway_answer.as_ref().is_some_and(|answer| matches!(answer.status, PaymentStatus::Succeeded { .. }))
     }
 }
 
@@ -246,31 +246,31 @@ impl Commits {
     /// waits for `linger`.
     #[must_use]
     pub fn new(limit: usize, linger: Duration) -> Self {
-        let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        let slots = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let lanes = (cores / CORES_OF_A_LANE).clamp(1, MOST_LANES);
+        let lanes = (cores / CORES_PER_LANE).clamp(1, MAX_LANES);
         Self {
-            // Its length is bounded by the places of both kinds.
+            // Its length is bounded by the slots of both kinds.
             work: (0..lanes).map(|_| batcher(MAX_PER_BATCH, limit.saturating_mul(2), linger, 1)).collect(),
-            lookups: batcher(MAX_PER_LOOKUP, MAX_LOOKUPS, GATHER, LOOKUPS_AT_ONCE),
-            records: batcher(MAX_PER_LOOKUP, MAX_LOOKUPS, GATHER, LOOKUPS_AT_ONCE),
-            lock_requests: batcher(MAX_PER_CALL, MAX_LOOKUPS, GATHER, LOCK_CALLS_AT_ONCE),
-            marks: batcher(MAX_PER_CALL, MAX_MARKS, MARKS_GATHER, 1),
-            mails: batcher(MAILS_TOGETHER, MAX_MAILS, MARKS_GATHER, MAILERS),
+            lookups: batcher(MAX_PER_LOOKUP, MAX_LOOKUPS, GATHER, MAX_CONCURRENT_LOOKUPS),
+            records: batcher(MAX_PER_LOOKUP, MAX_LOOKUPS, GATHER, MAX_CONCURRENT_LOOKUPS),
+            lock_requests: batcher(MAX_PER_CALL, MAX_LOOKUPS, GATHER, MAX_CONCURRENT_LOCK_CALLS),
+            marks: batcher(MAX_PER_CALL, MAX_MARKS, GATHER_SOLD, 1),
+            mails: batcher(MAX_MAILS_PER_BATCH, MAX_MAILS, GATHER_SOLD, MAX_CONCURRENT_MAIL_BATCHES),
             turns: Turns::default(),
-            places: places(limit),
-            checkout_places: places(limit - limit / SHARE_FOR_PAYMENTS),
-            paid_places: places(limit),
-            alone: places(ALONE_AT_ONCE),
-            alone_uncharged: places(ALONE_AT_ONCE - ALONE_FOR_MONEY),
-            recent: Recent::new(MAX_RECENT),
+            slots: slots(limit),
+            checkout_slots: slots(limit - limit / SHARE_FOR_PAYMENTS),
+            charged_slots: slots(limit),
+            alone: slots(MAX_CONCURRENT_ALONE),
+            alone_uncharged: slots(MAX_CONCURRENT_ALONE - ALONE_FOR_CHARGED),
+            recent: RecentCache::new(MAX_RECENT),
         }
     }
 
-    /// Returns the number of free places for pieces before their charge.
+    /// Returns the number of free slots for pieces before their charge.
     #[must_use]
-    pub fn free_places(&self) -> usize {
-        self.places.available_permits()
+    pub fn free_slots(&self) -> usize {
+        self.slots.available_permits()
     }
 
     /// Commits a piece of work, in a batch with others.
@@ -278,11 +278,11 @@ impl Commits {
     /// # Errors
     /// The refusal of the piece; 503 when the queue is full, or the database is unavailable.
     pub(super) async fn ask(&self, state: &SellingState, work: Work) -> ApiResult<Done> {
-        let place = self.place_for(&work).await?;
+        let slot = self.acquire_slot(&work).await?;
         let (reply, answer) = oneshot::channel();
         let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;
         let span = tracing::debug_span!(target: STEP, "commit", step = work.name());
-        let piece = Piece { work, reply, _place: place, span: span.clone() };
+        let piece = Piece { work, reply, _slot: slot, span: span.clone() };
         self.work[lane].add(piece, || drop(state.tasks.spawn(run::serve(state.clone(), lane)))).map_err(|_| full())?;
         answer.instrument(span).await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
     }
@@ -295,25 +295,25 @@ impl Commits {
         self.turns.take(owner, subject).await
     }
 
-    async fn place_for(&self, work: &Work) -> ApiResult<Place> {
-        let now = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().map_err(|_| full());
+    async fn acquire_slot(&self, work: &Work) -> ApiResult<PieceSlot> {
+        let acquire = |slots: &Arc<Semaphore>| Arc::clone(slots).try_acquire_owned().map_err(|_| full());
         let permits = match work {
-            Work::Create(_) => [Some(now(&self.checkout_places)?), Some(now(&self.places)?)],
-            Work::Submit(_) => [Some(now(&self.places)?), None],
+            Work::Create(_) => [Some(acquire(&self.checkout_slots)?), Some(acquire(&self.slots)?)],
+            Work::Submit(_) => [Some(acquire(&self.slots)?), None],
             // The gateway repeats its webhook.
-            Work::ApplyWebhook(_) => [Some(now(&self.paid_places)?), None],
-            // Each of these was submitted before, so there are hardly more of them than places.
+            Work::ApplyWebhook(_) => [Some(acquire(&self.charged_slots)?), None],
+            // Each of these was submitted before, so there are hardly more of them than slots.
             Work::RecordChargeOutcome(_) => {
-                [Some(Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?), None]
+                [Some(Arc::clone(&self.charged_slots).acquire_owned().await.map_err(|_| full())?), None]
             }
         };
-        Ok(Place { _permits: permits })
+        Ok(PieceSlot { _permits: permits })
     }
 
     /// Returns this owner's booking from the cache, as this replica wrote it last. It may be stale: the caller must
     /// have its version compared.
     pub(super) fn recent_booking(&self, id: Uuid, owner: &str) -> Option<BookingDetails> {
-        self.recent.of(id).filter(|found| found.row.owner == owner).map(|found| BookingDetails::clone(&found))
+        self.recent.get(id).filter(|found| found.row.owner == owner).map(|found| BookingDetails::clone(&found))
     }
 }
 
@@ -331,8 +331,8 @@ impl Work {
         match self {
             Self::Create(_) => "create",
             Self::Submit(_) => "submit",
-            Self::RecordChargeOutcome(_) => "learn",
-            Self::ApplyWebhook(_) => "hear",
+            Self::RecordChargeOutcome(_) => "record_charge_outcome",
+            Self::ApplyWebhook(_) => "apply_webhook",
         }
     }
 
@@ -350,7 +350,7 @@ impl Work {
     }
 
     /// Returns true if a gateway was called already: its answer is written before other payments begin.
-    const fn is_about_money(&self) -> bool {
+    const fn is_charged(&self) -> bool {
         matches!(self, Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_))
     }
 

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::flush::{EventLine, Payment, PaymentNote, Update, Writes};
 use super::load::BookingDetails;
 use super::{ChargeOutcome, Checkout, Done, Key, NewBooking, Submission, Work};
-use crate::bookings::checkout::create::unmoved;
-use crate::bookings::checkout::person_limit::Claimant;
+use crate::bookings::checkout::create::move_problem;
+use crate::bookings::checkout::person_limit::PersonCheck;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::BookingRow;
 use crate::bookings::views::view;
@@ -60,13 +60,14 @@ enum Applicability {
     NoOp,
 }
 
+/// The state and version of a booking before its step.
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct PriorState {
     state: BookingState,
     version: i32,
 }
 
-impl Before {
+impl PriorState {
     const fn of(row: &BookingRow) -> Self {
         Self { state: row.machine.state, version: row.version }
     }
@@ -77,7 +78,7 @@ pub(super) struct Plan {
     now: Timestamp,
     pub(super) writes: Writes,
     /// Bookings it creates: written in their final state in `known`.
-    made: Vec<Uuid>,
+    created: Vec<Uuid>,
     /// Bookings that moved: a piece that would move one again is committed alone.
     moved: HashSet<Uuid>,
     /// Keys, holds and seats that a piece of this batch has taken.
@@ -92,7 +93,7 @@ impl Plan {
             known,
             now,
             writes: Writes::default(),
-            made: Vec::new(),
+            created: Vec::new(),
             moved: HashSet::with_capacity(pieces),
             keys: HashSet::with_capacity(pieces),
             holds: HashSet::with_capacity(pieces),
@@ -101,36 +102,36 @@ impl Plan {
     }
 
     /// Returns the bookings the batch creates, and those it moves, in their final state.
-    pub(super) fn written(&self) -> (Vec<Arc<BookingDetails>>, Vec<Arc<BookingDetails>>) {
+    pub(super) fn created_and_moved(&self) -> (Vec<Arc<BookingDetails>>, Vec<Arc<BookingDetails>>) {
         let found = |booking: &Uuid| self.known.bookings.get(booking).cloned().map(Arc::new);
-        (self.made.iter().filter_map(found).collect(), self.moved.iter().filter_map(found).collect())
+        (self.created.iter().filter_map(found).collect(), self.moved.iter().filter_map(found).collect())
     }
 
     /// Returns the submissions whose buyer's seats are counted under a lock, for known bookings. Others are refused
     /// or leave the batch before anything is written for them.
-    pub(super) fn claimants<'a>(&'a self, works: &[&'a Work]) -> Vec<Claimant<'a>> {
-        let of = |(place, work): (usize, &&'a Work)| {
+    pub(super) fn person_checks<'a>(&'a self, works: &[&'a Work]) -> Vec<PersonCheck<'a>> {
+        let of = |(index, work): (usize, &&'a Work)| {
             let Work::Submit(submission) = *work else { return None };
             let person = submission.person.as_ref().filter(|_| submission.instrument.is_none())?;
             let row = match &submission.new {
                 Some(new) => &new.row,
                 None => &self.known.bookings.get(&submission.booking)?.row,
             };
-            Some(Claimant { place, person, show: &submission.show, row })
+            Some(PersonCheck { index, person, show: &submission.show, row })
         };
         works.iter().enumerate().filter_map(of).collect()
     }
 
-    pub(super) fn piece(&mut self, place: usize, work: &Work) -> Planned {
+    pub(super) fn piece(&mut self, index: usize, work: &Work) -> Planned {
         match work {
-            Work::Create(checkout) => self.create(place, checkout),
-            Work::Submit(submission) => self.submit(place, submission),
-            Work::RecordChargeOutcome(charge) => self.record_charge_outcome(place, charge),
-            Work::ApplyWebhook(news) => self.apply_webhook(place, news),
+            Work::Create(checkout) => self.create(index, checkout),
+            Work::Submit(submission) => self.submit(index, submission),
+            Work::RecordChargeOutcome(charge) => self.record_charge_outcome(index, charge),
+            Work::ApplyWebhook(news) => self.apply_webhook(index, news),
         }
     }
 
-    fn submit(&mut self, place: usize, submission: &Submission) -> Planned {
+    fn submit(&mut self, index: usize, submission: &Submission) -> Planned {
         // The seats that its instrument has paid for are counted under a lock, which no batch waits for.
         if submission.instrument.is_some() {
             return Planned::NeedsOwnTransaction;
@@ -139,41 +140,41 @@ impl Plan {
             return Planned::NeedsOwnTransaction;
         }
         match &submission.new {
-            Some(new) => self.submit_new(place, submission, new),
-            None => self.submit_known(place, submission),
+            Some(new) => self.submit_new(index, submission, new),
+            None => self.submit_known(index, submission),
         }
     }
 
-    fn submit_known(&mut self, place: usize, submission: &Submission) -> Planned {
+    fn submit_known(&mut self, index: usize, submission: &Submission) -> Planned {
         let Some(found) = self.known.bookings.get(&submission.booking) else { return Planned::NeedsOwnTransaction };
         if !found.row.places.is_empty() {
             return Planned::NeedsOwnTransaction;
         }
-        if submission.only_at.is_some_and(|version| version != found.row.version) {
-            return Planned::Refused(unmoved(MoveError::LostRace));
+        if submission.expected_version.is_some_and(|version| version != found.row.version) {
+            return Planned::Refused(move_problem(MoveError::LostRace));
         }
         if self.is_claimed(&found.row) {
             return Planned::NeedsOwnTransaction;
         }
         let event = BookingEvent::PaymentSubmitted { until: submission.until };
-        match self.apply(place, submission.booking, event, causes::PRESSED_PAY) {
-            Ok(()) => self.submitted(place, submission),
+        match self.apply(index, submission.booking, event, causes::PRESSED_PAY) {
+            Ok(()) => self.plan_submission(index, submission),
             // Another key was slightly faster: this one is answered with the booking as it is now.
             Err(StepError::AlreadyDone) => {
-                self.answer(place, (&submission.show, submission.booking), (&submission.intent, Key::New))
+                self.answer(index, (&submission.show, submission.booking), (&submission.intent, Key::New))
             }
-            Err(why) => Planned::Refused(unmoved(MoveError::Refused(why))),
+            Err(why) => Planned::Refused(move_problem(MoveError::Refused(why))),
         }
     }
 
-    /// Checks for an earlier piece that claims a seat of this booking. Redis granted a seat twice, and both are in
+    /// Returns true if an earlier piece claims a seat of this booking. Redis granted a seat twice, and both are in
     /// this batch: committed alone, the second reports the seat to its buyer.
     fn is_claimed(&self, row: &BookingRow) -> bool {
         row.seats.iter().any(|seat| self.seats.contains(&(row.show_id, *seat)))
     }
 
     /// Plans the writes that follow a booking's move to PAYMENT_PENDING.
-    fn submitted(&mut self, place: usize, submission: &Submission) -> Planned {
+    fn plan_submission(&mut self, index: usize, submission: &Submission) -> Planned {
         self.take_key(&submission.intent);
         let Some(found) = self.known.bookings.get_mut(&submission.booking) else { return Planned::NeedsOwnTransaction };
         found.gateway = Some(submission.gateway.to_owned());
@@ -187,11 +188,11 @@ impl Plan {
             amount: row.machine.total,
             token: submission.token.clone(),
         });
-        self.writes.claim_key(place, &submission.intent, None);
+        self.writes.claim_key(index, &submission.intent, None);
         Planned::Done(Done::Submitted(Box::new(row), seen))
     }
 
-    fn record_charge_outcome(&mut self, place: usize, charge: &ChargeOutcome) -> Planned {
+    fn record_charge_outcome(&mut self, index: usize, charge: &ChargeOutcome) -> Planned {
         let Some(found) = self.known.bookings.get(&charge.booking) else { return Planned::NeedsOwnTransaction };
         if !found.row.places.is_empty() {
             return Planned::NeedsOwnTransaction;
@@ -204,27 +205,27 @@ impl Plan {
         if charge.answer.is_some() && found.row.has_failed_payment() {
             return Planned::NeedsOwnTransaction;
         }
-        if let Some(said) = &charge.said {
-            let (state, pay_url, event) = read(&said.status);
+        if let Some(gateway_answer) = &charge.gateway_answer {
+            let (state, pay_url, event) = interpret_status(&gateway_answer.status);
             match event.map(|event| (event, self.classify(found, &charge.show, event))) {
                 Some((_, Applicability::NeedsOwnTransaction)) => return Planned::NeedsOwnTransaction,
                 Some((event, Applicability::Batchable)) => {
-                    self.sell(place, charge.booking, event, causes::GATEWAY_SAID)
+                    self.sell(index, charge.booking, event, causes::GATEWAY_ANSWERED)
                 }
                 Some((_, Applicability::NoOp)) | None => {}
             }
-            self.note(charge.booking, PaymentNote { state, gateway_ref: said.gateway_ref.clone(), pay_url });
+            self.note(charge.booking, PaymentNote { state, gateway_ref: gateway_answer.gateway_ref.clone(), pay_url });
         }
         if charge.charged {
             self.writes.charged.push(charge.booking);
         }
         match &charge.answer {
-            Some((intent, key)) => self.answer(place, (&charge.show, charge.booking), (intent, *key)),
+            Some((intent, key)) => self.answer(index, (&charge.show, charge.booking), (intent, *key)),
             None => Planned::Done(Done::Recorded),
         }
     }
 
-    fn apply_webhook(&mut self, place: usize, news: &PaymentEvent) -> Planned {
+    fn apply_webhook(&mut self, index: usize, news: &PaymentEvent) -> Planned {
         let PaymentEventKind::Succeeded { amount } = news.kind else { return Planned::NeedsOwnTransaction };
         let Some(found) =
             self.known.bookings.get(&news.booking).filter(|found| found.gateway.as_deref() == Some(news.gateway))
@@ -245,7 +246,7 @@ impl Plan {
             Applicability::NeedsOwnTransaction => return Planned::NeedsOwnTransaction,
             Applicability::NoOp => PaymentEventOutcome::Ignored,
             Applicability::Batchable => {
-                self.sell(place, news.booking, event, causes::WEBHOOK);
+                self.sell(index, news.booking, event, causes::WEBHOOK);
                 self.note(
                     news.booking,
                     PaymentNote { state: "succeeded", gateway_ref: news.gateway_ref.clone(), pay_url: None },
@@ -254,7 +255,7 @@ impl Plan {
             }
         };
         self.known.noted_events.insert(noted);
-        self.writes.note_event(place, news, outcome);
+        self.writes.note_event(index, news, outcome);
         Planned::Done(Done::WebhookApplied(outcome))
     }
 
@@ -281,10 +282,10 @@ impl Plan {
 
     /// Pays and sells a booking in one step. The write verifies that every claim is still the booking's own; if
     /// not, the piece is committed alone, and its money is refunded.
-    fn sell(&mut self, place: usize, booking: Uuid, event: BookingEvent, cause: Cause<'_>) {
-        let Some(before) = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)) else { return };
-        let paid = self.apply_step(place, booking, event, cause);
-        let sold = self.apply_step(place, booking, BookingEvent::SeatsSold, causes::ALL_CLAIMED);
+    fn sell(&mut self, index: usize, booking: Uuid, event: BookingEvent, cause: Cause<'_>) {
+        let Some(before) = self.known.bookings.get(&booking).map(|found| PriorState::of(&found.row)) else { return };
+        let paid = self.apply_step(index, booking, event, cause);
+        let sold = self.apply_step(index, booking, BookingEvent::SeatsSold, causes::ALL_CLAIMED);
         assert!(paid.is_ok() && sold.is_ok(), "the event was batchable: {paid:?}, {sold:?}");
         // No reader sees it paid and not sold: one update writes both steps, as `refuse_other_moves` requires.
         self.update(booking, before);
@@ -294,9 +295,10 @@ impl Plan {
     }
 
     /// Steps a booking as `moves::apply` does, and plans its state, event and effects.
-    fn apply(&mut self, place: usize, booking: Uuid, event: BookingEvent, cause: Cause<'_>) -> Result<(), StepError> {
-        let before = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)).ok_or(StepError::Gone)?;
-        self.apply_step(place, booking, event, cause)?;
+    fn apply(&mut self, index: usize, booking: Uuid, event: BookingEvent, cause: Cause<'_>) -> Result<(), StepError> {
+        let before =
+            self.known.bookings.get(&booking).map(|found| PriorState::of(&found.row)).ok_or(StepError::Gone)?;
+        self.apply_step(index, booking, event, cause)?;
         self.update(booking, before);
         Ok(())
     }
@@ -304,7 +306,7 @@ impl Plan {
     /// Takes a step and plans its event and effects; the booking's row is not written yet.
     fn apply_step(
         &mut self,
-        place: usize,
+        index: usize,
         booking: Uuid,
         event: BookingEvent,
         cause: Cause<'_>,
@@ -318,12 +320,12 @@ impl Plan {
         tracing::debug!(%booking, ?from, to = ?machine.state, event = event.as_str(), "booking {booking} takes {}", event.as_str());
         self.writes.events.push(EventLine::of(row, Some(from), event.as_str(), cause));
         self.writes.effects.extend(effects.into_iter().map(|effect| (booking, effect)));
-        self.writes.touches(booking, place);
+        self.writes.note_piece(booking, index);
         Ok(())
     }
 
     /// Plans the row update of a booking that took one step, or two that belong together.
-    fn update(&mut self, booking: Uuid, Before { state, version }: Before) {
+    fn update(&mut self, booking: Uuid, PriorState { state, version }: PriorState) {
         let Some(found) = self.known.bookings.get(&booking) else { return };
         let (to, to_version) = (found.row.machine, found.row.version);
         let is_first = self.moved.insert(booking);
@@ -332,7 +334,7 @@ impl Plan {
     }
 
     /// Makes the current booking the answer of a key.
-    fn answer(&mut self, place: usize, (show, booking): (&Show, Uuid), (intent, key): (&Intent, Key)) -> Planned {
+    fn answer(&mut self, index: usize, (show, booking): (&Show, Uuid), (intent, key): (&Intent, Key)) -> Planned {
         let Some(found) = self.known.bookings.get(&booking) else {
             return Planned::Refused(Problem::not_found("booking"));
         };
@@ -346,7 +348,7 @@ impl Plan {
             Key::OursSinceSubmit(_) => self.writes.complete_key(intent, answer.clone()),
             Key::New => {
                 self.take_key(intent);
-                self.writes.claim_key(place, intent, Some(answer.clone()));
+                self.writes.claim_key(index, intent, Some(answer.clone()));
             }
         }
         Planned::Done(Done::Answered(answer))
@@ -366,7 +368,7 @@ impl Plan {
 }
 
 /// Returns a payment's state as stored, its page, and its event for the booking.
-pub(crate) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<BookingEvent>) {
+pub(crate) fn interpret_status(status: &PaymentStatus) -> (&'static str, Option<String>, Option<BookingEvent>) {
     match status {
         PaymentStatus::Pending { pay_url } => ("pending", pay_url.clone(), None),
         PaymentStatus::Succeeded { amount } => {
@@ -390,8 +392,8 @@ impl CreatedBooking {
         let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
         // No reader sees it in CREATED: it is written in its state after the hold was confirmed, or later.
         let stepped = step(row.machine, BookingEvent::HoldTaken, now);
-        let (machine, effects) = stepped.map_err(|why| unmoved(MoveError::Refused(why)))?;
-        assert!(effects.is_empty(), "a hold that was taken asks for nothing");
+        let (machine, effects) = stepped.map_err(|why| move_problem(MoveError::Refused(why)))?;
+        assert!(effects.is_empty(), "a taken hold has no effects");
         let from = row.machine.state;
         row.machine = machine;
         row.version += 1;
@@ -402,46 +404,46 @@ impl CreatedBooking {
 }
 
 impl Plan {
-    pub(super) fn create(&mut self, place: usize, checkout: &Checkout) -> Planned {
-        if !self.can_make(&checkout.new) || !self.take_key(&checkout.intent) {
+    pub(super) fn create(&mut self, index: usize, checkout: &Checkout) -> Planned {
+        if !self.can_create(&checkout.new) || !self.take_key(&checkout.intent) {
             return Planned::NeedsOwnTransaction;
         }
-        let made = match CreatedBooking::of(&checkout.show, &checkout.new, self.now) {
-            Ok(made) => made,
+        let created = match CreatedBooking::of(&checkout.show, &checkout.new, self.now) {
+            Ok(created) => created,
             Err(refused) => return Planned::Refused(refused),
         };
-        let view = view::compose(&checkout.show, &made.row, made.lines.clone(), Vec::new(), None);
+        let view = view::compose(&checkout.show, &created.row, created.lines.clone(), Vec::new(), None);
         let answer = match Answer::json(StatusCode::CREATED, &view) {
             Ok(answer) => answer,
             Err(problem) => return Planned::Refused(problem),
         };
-        self.make(place, made);
-        self.writes.claim_key(place, &checkout.intent, Some(answer.clone()));
+        self.add_created(index, created);
+        self.writes.claim_key(index, &checkout.intent, Some(answer.clone()));
         Planned::Done(Done::Answered(answer))
     }
 
     /// Plans a checkout and its payment in one request: the booking is written in its final state.
-    fn submit_new(&mut self, place: usize, submission: &Submission, new: &NewBooking) -> Planned {
-        if !self.can_make(new) || self.is_claimed(&new.row) {
+    fn submit_new(&mut self, index: usize, submission: &Submission, new: &NewBooking) -> Planned {
+        if !self.can_create(new) || self.is_claimed(&new.row) {
             return Planned::NeedsOwnTransaction;
         }
         let event = BookingEvent::PaymentSubmitted { until: submission.until };
-        let made = CreatedBooking::of(&submission.show, new, self.now);
-        let made = made.and_then(|made| match step(made.row.machine, event, self.now) {
-            Ok(_) => Ok(made),
-            Err(why) => Err(unmoved(MoveError::Refused(why))),
+        let created = CreatedBooking::of(&submission.show, new, self.now);
+        let created = created.and_then(|created| match step(created.row.machine, event, self.now) {
+            Ok(_) => Ok(created),
+            Err(why) => Err(move_problem(MoveError::Refused(why))),
         });
-        match made {
-            Ok(made) => self.make(place, made),
+        match created {
+            Ok(created) => self.add_created(index, created),
             Err(refused) => return Planned::Refused(refused),
         }
-        let taken = self.apply_step(place, new.row.id, event, causes::PRESSED_PAY);
-        assert!(taken.is_ok(), "it was tried: {taken:?}");
-        self.submitted(place, submission)
+        let taken = self.apply_step(index, new.row.id, event, causes::PRESSED_PAY);
+        assert!(taken.is_ok(), "the step was checked above: {taken:?}");
+        self.plan_submission(index, submission)
     }
 
-    /// Checks that a booking of this hold can be created in a batch.
-    fn can_make(&self, new: &NewBooking) -> bool {
+    /// Returns true if a booking of this hold can be created in a batch.
+    fn can_create(&self, new: &NewBooking) -> bool {
         let hold = new.row.hold_id;
         // A preference for late money is a separate, rare row. The stock of an area is one row, which batches would
         // queue for. A hold that was checked out before is revised, if that is still possible.
@@ -452,11 +454,11 @@ impl Plan {
     }
 
     /// Plans to write a new booking: its row comes last, after the other steps of its piece.
-    fn make(&mut self, place: usize, CreatedBooking { row, lines, history }: CreatedBooking) {
+    fn add_created(&mut self, index: usize, CreatedBooking { row, lines, history }: CreatedBooking) {
         self.holds.insert(row.hold_id);
-        self.writes.touches(row.id, place);
+        self.writes.note_piece(row.id, index);
         self.writes.events.extend(history);
-        self.made.push(row.id);
+        self.created.push(row.id);
         self.known.bookings.insert(row.id, BookingDetails { row, lines, gateway: None, pay_url: None });
     }
 }

@@ -73,8 +73,8 @@ impl From<sqlx::Error> for BatchError {
                 Some("23505") => Self::UniqueViolation(cause),
                 Some("55P03") => Self::LockTimeout(cause),
                 Some("RL001" | "RL002") => {
-                    let said = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::detail);
-                    let show = said.and_then(|show| Uuid::parse_str(show).ok());
+                    let detail = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::detail);
+                    let show = detail.and_then(|show| Uuid::parse_str(show).ok());
                     show.map_or_else(|| Self::Unclear(cause.to_string()), Self::SalesStopped)
                 }
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
@@ -127,10 +127,10 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
                 answer(&state, batch, planned);
                 return on;
             }
-            Err(BatchError::NeedOwnTransactions(places)) => {
-                tracing::debug!(apart = places.len(), of = batch.len(), "a batch continues without some pieces");
-                let places: BTreeSet<usize> = places.into_iter().collect();
-                let (apart, rest) = split(batch, |place, _| places.contains(&place));
+            Err(BatchError::NeedOwnTransactions(indexes)) => {
+                tracing::debug!(apart = indexes.len(), of = batch.len(), "a batch continues without some pieces");
+                let indexes: BTreeSet<usize> = indexes.into_iter().collect();
+                let (apart, rest) = split(batch, |index, _| indexes.contains(&index));
                 spawn_alone(&state, apart);
                 batch = rest;
             }
@@ -154,18 +154,18 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
                 locks = LockMode::SkipLocked;
             }
             Err(BatchError::Unavailable(problem)) => {
-                leave_to_the_relay(&state, &batch);
+                make_charges_due(&state, &batch);
                 batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
                 // The connection may have failed in the middle of any exchange.
                 on.iter_mut().for_each(PoolConnection::close_on_drop);
                 return None;
             }
             Err(BatchError::UniqueViolation(cause) | BatchError::LockTimeout(cause)) => {
-                tracing::warn!(%cause, of = batch.len(), "committing a batch failed; each piece is committed alone");
+                tracing::warn!(%cause, of = batch.len(), "commit a batch failed; each piece is committed alone");
                 break;
             }
             Err(BatchError::Unclear(cause)) => {
-                tracing::warn!(cause, of = batch.len(), "committing a batch failed; each piece is committed alone");
+                tracing::warn!(cause, of = batch.len(), "commit a batch failed; each piece is committed alone");
                 break;
             }
         }
@@ -204,7 +204,7 @@ fn answer(state: &SellingState, batch: Vec<Piece>, planned: Vec<Planned>) {
 
 fn split(batch: Vec<Piece>, is_apart: impl Fn(usize, &Piece) -> bool) -> (Vec<Piece>, Vec<Piece>) {
     let (apart, rest): (Vec<_>, Vec<_>) =
-        batch.into_iter().enumerate().partition(|(place, piece)| is_apart(*place, piece));
+        batch.into_iter().enumerate().partition(|(index, piece)| is_apart(*index, piece));
     let pieces = |numbered: Vec<(usize, Piece)>| numbered.into_iter().map(|(_, piece)| piece).collect();
     (pieces(apart), pieces(rest))
 }
@@ -225,18 +225,18 @@ async fn commit_batch(
     let mut tx = connection.begin_with(BEGIN).await?;
     let (planned, written) = match plan_and_write(state, &mut tx, works, (fresh, locks)).await {
         Ok(written) => written,
-        Err(trouble) => {
+        Err(error) => {
             // At once, not when the connection is returned: pieces that are retried alone need these rows.
             if let Err(cause) = tx.rollback().await {
-                tracing::debug!(%cause, "rolling back a batch failed; its connection is closed");
+                tracing::debug!(%cause, "roll back a batch failed; its connection is closed");
                 on.iter_mut().for_each(PoolConnection::close_on_drop);
                 *on = None;
             }
-            return Err(trouble);
+            return Err(error);
         }
     };
     tx.commit().await?;
-    written.iter().for_each(|found| state.commits.recent.keep(found.row.id, Arc::clone(found)));
+    written.iter().for_each(|found| state.commits.recent.insert(found.row.id, Arc::clone(found)));
     let is_sold = |found: &Arc<BookingDetails>| found.row.machine.state == BookingState::Confirmed;
     after_sale::enqueue(state, written.into_iter().filter(is_sold).collect(), began);
     Ok(planned)
@@ -255,13 +255,13 @@ async fn plan_and_write(
     let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
     let mut answered = answers.into_iter();
     let mut plan = Plan::new(known, works.len(), now);
-    let mut verdicts = person_limit::try_claim(tx, &plan.claimants(works), now).await?;
+    let mut verdicts = person_limit::try_check_batch(tx, &plan.person_checks(works), now).await?;
     let mut planned = Vec::with_capacity(works.len());
-    for (place, work) in works.iter().enumerate() {
+    for (index, work) in works.iter().enumerate() {
         let earlier = work.key_to_claim().and_then(|_| answered.next()).unwrap_or(Ok(None));
         planned.push(match earlier {
-            Ok(None) => match verdicts.remove(&place) {
-                None => plan.piece(place, work),
+            Ok(None) => match verdicts.remove(&index) {
+                None => plan.piece(index, work),
                 Some(Verdict::Busy) => Planned::NeedsOwnTransaction,
                 Some(Verdict::Refused(problem)) => Planned::Refused(problem),
             },
@@ -269,10 +269,10 @@ async fn plan_and_write(
             Err(problem) => Planned::Refused(problem),
         });
     }
-    let (made, moved) = plan.written();
-    plan.writes.bookings.clone_from(&made);
+    let (created, moved) = plan.created_and_moved();
+    plan.writes.bookings.clone_from(&created);
     plan.writes.flush(tx, fresh, now).await?;
-    Ok((planned, made.into_iter().chain(moved).collect()))
+    Ok((planned, created.into_iter().chain(moved).collect()))
 }
 
 /// Commits each piece in separate transactions, pieces of one booking in order. Concurrency is limited so that
@@ -286,16 +286,16 @@ fn spawn_alone(state: &SellingState, pieces: Vec<Piece>) {
         let state = state.clone();
         let tasks = state.tasks.clone();
         tasks.spawn(async move {
-            let is_about_money = pieces.iter().all(|piece| piece.work.is_about_money());
-            let uncharged = (!is_about_money).then(|| Arc::clone(&state.commits.alone_uncharged));
+            let is_charged = pieces.iter().all(|piece| piece.work.is_charged());
+            let uncharged = (!is_charged).then(|| Arc::clone(&state.commits.alone_uncharged));
             let _uncharged = match uncharged {
                 Some(permits) => permits.acquire_owned().await.ok(),
                 None => None,
             };
             let Ok(_turn) = Arc::clone(&state.commits.alone).acquire_owned().await else { return };
-            for Piece { work, reply, _place, span } in pieces {
+            for Piece { work, reply, _slot, span } in pieces {
                 let span = tracing::debug_span!(target: STEP, parent: &span, "transaction", alone = true);
-                let alone = tokio::time::timeout(DEADLINE, retried(|| commit_alone(&state, &work)));
+                let alone = tokio::time::timeout(DEADLINE, retry_deadlocks(|| commit_alone(&state, &work)));
                 let done = alone.instrument(span).await.unwrap_or_else(|_| Err(too_slow()));
                 drop(reply.send(done));
             }
@@ -304,7 +304,7 @@ fn spawn_alone(state: &SellingState, pieces: Vec<Piece>) {
 }
 
 /// Retries `work` after deadlocks, a bounded number of times.
-pub(crate) async fn retried<T, F>(work: impl Fn() -> F) -> ApiResult<T>
+pub(crate) async fn retry_deadlocks<T, F>(work: impl Fn() -> F) -> ApiResult<T>
 where
     F: Future<Output = ApiResult<T>>,
 {
@@ -329,14 +329,14 @@ async fn commit_alone(state: &SellingState, work: &Work) -> ApiResult<Done> {
     match work {
         Work::Create(checkout) => create::create_alone(state, checkout).await.map(Done::Answered),
         Work::Submit(submission) => confirm::submit_alone(state, submission).await,
-        Work::ApplyWebhook(news) => news::apply_one(state, news).await.map(Done::WebhookApplied),
+        Work::ApplyWebhook(news) => news::apply_alone(state, news).await.map(Done::WebhookApplied),
         Work::RecordChargeOutcome(charge) => {
-            if let Some(said) = &charge.said {
-                effects::record_status(state, charge.booking, &said.status, said.gateway_ref.as_deref(), "gateway")
+            if let Some(answer) = &charge.gateway_answer {
+                effects::record_status(state, charge.booking, &answer.status, answer.gateway_ref.as_deref(), "gateway")
                     .await?;
             }
             if charge.charged {
-                outbox::done(&state.pg, charge.booking, Effect::Charge).await?;
+                outbox::remove(&state.pg, charge.booking, Effect::Charge).await?;
             }
             match &charge.answer {
                 Some((intent, key)) => {
@@ -359,8 +359,8 @@ const IN_DOUBT_PAUSE_MS: u64 = 500;
 /// Makes the charges of these pieces due for the relay: the connection to Postgres failed during the commit. The buyer is
 /// asked to retry, and this replica stops processing the payment. If it was committed, the outbox has its charge, delayed
 /// by the head start of this replica, which is cancelled as soon as Postgres answers.
-fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
-    let bookings: Vec<Uuid> = pieces.iter().filter_map(|piece| charged_for(&piece.work)).collect();
+fn make_charges_due(state: &SellingState, pieces: &[Piece]) {
+    let bookings: Vec<Uuid> = pieces.iter().filter_map(|piece| booking_to_charge(&piece.work)).collect();
     if bookings.is_empty() {
         return;
     }
@@ -373,17 +373,20 @@ fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
             if state.stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return;
             }
-            let left = outbox::make_due(&state, &bookings, Effect::Charge);
-            if let Ok(Ok(())) = tokio::time::timeout(IN_DOUBT_TIMEOUT, left).await {
+            let made_due = outbox::make_due(&state, &bookings, Effect::Charge);
+            if let Ok(Ok(())) = tokio::time::timeout(IN_DOUBT_TIMEOUT, made_due).await {
                 return;
             }
         }
-        tracing::debug!(payments = bookings.len(), "the relay charges when the head start ends");
+        tracing::debug!(
+            payments = bookings.len(),
+            "make charges due failed; the relay charges when the head start ends"
+        );
     }));
 }
 
 /// Returns the booking of a charge that may be pending. A lost gateway answer is requested again.
-const fn charged_for(work: &Work) -> Option<Uuid> {
+const fn booking_to_charge(work: &Work) -> Option<Uuid> {
     match work {
         Work::Submit(submission) => Some(submission.booking),
         Work::RecordChargeOutcome(charge) => Some(charge.booking),

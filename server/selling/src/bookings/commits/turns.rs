@@ -16,8 +16,8 @@ use http::{ApiResult, Code, Problem};
 
 /// Requests for one hold or booking that are served or wait at one time: one is served, one waits.
 const MAX_PER_SUBJECT: usize = 2;
-/// The second request waits this long; then its caller is asked to send it again.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum wait of the second request; after it the caller is asked to retry.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The owner of a request, and the hold or booking it is about. With the owner in it no visitor takes the turns of
 /// another's hold.
@@ -35,7 +35,7 @@ struct Queue {
 }
 
 /// The right to work on a hold or booking. It ends when it is dropped, or before ([`Turn::end`]).
-pub(crate) struct Turn(Option<(OwnedSemaphorePermit, Place)>);
+pub(crate) struct Turn(Option<(OwnedSemaphorePermit, TurnSlot)>);
 
 impl Turn {
     /// Lets the next request begin. Called after the commit, so that no request waits for a gateway.
@@ -44,7 +44,8 @@ impl Turn {
     }
 }
 
-struct Place {
+/// One of the requests that are served or wait; released on drop.
+struct TurnSlot {
     turns: Turns,
     subject: Subject,
 }
@@ -55,18 +56,18 @@ impl Turns {
     /// # Errors
     /// 409 when one request is served and one waits already, or the wait is too long.
     pub(super) async fn take(&self, owner: &str, subject: Uuid) -> ApiResult<Turn> {
-        self.take_within(PATIENCE, owner, subject).await
+        self.take_within(MAX_WAIT, owner, subject).await
     }
 
-    async fn take_within(&self, patience: Duration, owner: &str, subject: Uuid) -> ApiResult<Turn> {
-        let (served, place) = self.join((owner.to_owned(), subject)).ok_or_else(busy)?;
-        match tokio::time::timeout(patience, served.acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(Turn(Some((permit, place)))),
+    async fn take_within(&self, max_wait: Duration, owner: &str, subject: Uuid) -> ApiResult<Turn> {
+        let (served, slot) = self.join((owner.to_owned(), subject)).ok_or_else(busy)?;
+        match tokio::time::timeout(max_wait, served.acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(Turn(Some((permit, slot)))),
             Ok(Err(_)) | Err(_) => Err(busy()),
         }
     }
 
-    fn join(&self, subject: Subject) -> Option<(Arc<Semaphore>, Place)> {
+    fn join(&self, subject: Subject) -> Option<(Arc<Semaphore>, TurnSlot)> {
         let mut queues = self.lock();
         let queue =
             queues.entry(subject.clone()).or_insert_with(|| Queue { served: Arc::new(Semaphore::new(1)), length: 0 });
@@ -74,7 +75,7 @@ impl Turns {
             return None;
         }
         queue.length += 1;
-        Some((Arc::clone(&queue.served), Place { turns: self.clone(), subject }))
+        Some((Arc::clone(&queue.served), TurnSlot { turns: self.clone(), subject }))
     }
 
     // Held for a map operation only, never across an await.
@@ -83,7 +84,7 @@ impl Turns {
     }
 }
 
-impl Drop for Place {
+impl Drop for TurnSlot {
     fn drop(&mut self) {
         if let Entry::Occupied(mut queue) = self.turns.lock().entry(std::mem::take(&mut self.subject)) {
             queue.get_mut().length -= 1;
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cancelled_wait_frees_its_place() {
+    async fn a_cancelled_wait_frees_its_slot() {
         let turns = Turns::default();
         let first = turns.take("ann", HOLD).await.expect("the hold is idle");
         let mut second = Box::pin(turns.take("ann", HOLD));

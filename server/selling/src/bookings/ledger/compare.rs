@@ -22,7 +22,7 @@ pub(super) enum GatewayMoneyState {
     /// It left this gateway, and its void there is not acknowledged yet.
     Leaving,
     /// It never was at this gateway.
-    Stranger,
+    NeverUsed,
 }
 
 /// Our books of one booking.
@@ -76,7 +76,7 @@ pub(super) fn find_difference(there: Amounts, book: Option<&Book>) -> Option<Dif
     match book.standing {
         GatewayMoneyState::Leaving => None,
         GatewayMoneyState::Unpaid if book.is_open || book.is_checked => None,
-        GatewayMoneyState::Unpaid | GatewayMoneyState::Left | GatewayMoneyState::Stranger => {
+        GatewayMoneyState::Unpaid | GatewayMoneyState::Left | GatewayMoneyState::NeverUsed => {
             (kept.minor > 0 && !book.is_checked).then(|| unpaid(DifferenceKind::ChargedUnpaid))
         }
         GatewayMoneyState::Paid if there.charged != book.charged => {
@@ -156,7 +156,7 @@ mod tests {
             find_difference(there(2_500, 0), None).map(|found| found.kind),
             Some(DifferenceKind::UnknownBooking)
         );
-        for standing in [GatewayMoneyState::Unpaid, GatewayMoneyState::Left, GatewayMoneyState::Stranger] {
+        for standing in [GatewayMoneyState::Unpaid, GatewayMoneyState::Left, GatewayMoneyState::NeverUsed] {
             assert_eq!(kind(there(2_500, 0), &book(standing)), Some(DifferenceKind::ChargedUnpaid), "{standing:?}");
         }
         for charged in [2_499, 2_501] {

@@ -10,7 +10,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::compare::{Difference, DifferenceKind};
-use super::{CompareError, gap};
+use super::{CompareError, amount_difference};
 use crate::bookings::effects;
 use crate::bookings::money::payment_rows::{self, GatewayRole};
 use crate::bookings::sql::{self, BookingRow};
@@ -77,7 +77,7 @@ impl DifferenceRow {
             id: self.id,
             booking: self.booking_id,
             reference: self.reference,
-            amount: gap(self.here_minor, self.there_minor, currency),
+            amount: amount_difference(self.here_minor, self.there_minor, currency),
             since: from_utc(self.found_at),
             gateway: self.gateway,
         })
@@ -195,7 +195,7 @@ pub(super) async fn compare_due(state: &SellingState) -> sqlx::Result<()> {
     for due in due {
         if let Err(cause) = compare(state, &due).await {
             let booking = due.booking_id;
-            tracing::warn!(%booking, gateway = due.gateway, %cause, "a difference of {booking} is compared again later");
+            tracing::warn!(%booking, gateway = due.gateway, %cause, "compare a difference of {booking} failed, retrying");
         }
     }
     Ok(())
@@ -208,11 +208,11 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     let gateway = state.gateways.find(&due.gateway).ok_or_else(missing)?;
     let gateway_ref = Some(due.payment_ref.clone()).filter(|id| *id != booking.to_string());
     let known = PaymentIds { booking, gateway_ref };
-    let found = super::ask(state, gateway, &known).await?;
+    let found = super::find_current_difference(state, gateway, &known).await?;
     if found.is_some_and(|found| found.kind == DifferenceKind::ChargedUnpaid) {
-        enter(state, &due.gateway, &known).await?;
+        record_unpaid_charge(state, &due.gateway, &known).await?;
     }
-    let found = super::ask(state, gateway, &known).await?;
+    let found = super::find_current_difference(state, gateway, &known).await?;
     let settled_at = found.is_none().then(|| to_utc(state.clock.now()));
     let sql = "UPDATE ledger_differences SET check_at = NULL, settled_at = $2 WHERE id = $1 AND settled_at IS NULL";
     sqlx::query(sql).bind_all((due.id, settled_at)).execute(&state.pg).await?;
@@ -220,7 +220,7 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
 }
 
 /// Records money that a gateway has of a booking that is not paid here: it pays for a new booking, or is refunded.
-async fn enter(state: &SellingState, gateway: &str, known: &PaymentIds) -> Result<(), CompareError> {
+async fn record_unpaid_charge(state: &SellingState, gateway: &str, known: &PaymentIds) -> Result<(), CompareError> {
     let booking = known.booking;
     let mut connection = state.pg.acquire().await?;
     let role = payment_rows::gateway_role(&mut connection, booking, gateway).await?;
@@ -241,7 +241,7 @@ async fn enter(state: &SellingState, gateway: &str, known: &PaymentIds) -> Resul
             tx.commit().await?;
             outbox::wake(state);
         }
-        GatewayRole::Stranger => {}
+        GatewayRole::Unrelated => {}
     }
     Ok(())
 }

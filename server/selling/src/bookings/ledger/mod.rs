@@ -45,7 +45,7 @@ const MAX_PAGES: u32 = 5_000;
 /// Our own payments per page.
 const OWN_PER_PAGE: i64 = 1_000;
 /// Maximum payments that are verified in one comparison; more differences indicate a systematic fault.
-const MAX_ASKED: u32 = 1_000;
+const MAX_VERIFIED: u32 = 1_000;
 
 /// Reasons for which a comparison failed.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub(super) enum CompareError {
     Effect(#[from] EffectError),
     #[error("its ledger has more than {} pages", MAX_PAGES)]
     TooLong,
-    #[error("more than {} payments differ", MAX_ASKED)]
+    #[error("more than {} payments differ", MAX_VERIFIED)]
     TooMany,
     #[error("it is not done after {} s", DEADLINE.as_secs())]
     Overdue,
@@ -74,7 +74,7 @@ struct Comparison<'a> {
     fence: i32,
     /// Bookings whose payments the gateway listed.
     listed: HashSet<Uuid>,
-    asked: u32,
+    verified: u32,
 }
 
 /// Compares ledgers until the server stops.
@@ -84,11 +84,11 @@ pub async fn compare_forever(state: SellingState) {
         for name in state.gateways.names() {
             let Some(gateway) = state.gateways.find(name) else { continue };
             if let Err(cause) = compare_due(&state, gateway).await {
-                tracing::warn!(%cause, gateway = name, "reading due ledger days of {name} failed");
+                tracing::warn!(%cause, gateway = name, "read due ledger days of {name} failed");
             }
         }
         if let Err(cause) = differences::compare_due(&state).await {
-            tracing::warn!(%cause, "comparing differences again failed");
+            tracing::warn!(%cause, "compare differences again failed");
         }
     }
 }
@@ -98,14 +98,14 @@ async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> sqlx::Re
     plan(state, name, now).await?;
     let lease = now.plus_ms(LEASE_MS);
     let Some((day, fence)) = sql::take(&state.pg, name, now, lease).await? else { return Ok(()) };
-    let mut comparison = Comparison { state, gateway, day, fence, listed: HashSet::new(), asked: 0 };
+    let mut comparison = Comparison { state, gateway, day, fence, listed: HashSet::new(), verified: 0 };
     let compared = tokio::time::timeout(DEADLINE, comparison.run()).await.unwrap_or(Err(CompareError::Overdue));
     let now = state.clock.now();
     match compared {
         Ok(()) => sql::finish(&state.pg, (name, day, fence), comparison.listed.len() as i64, now).await?,
         Err(CompareError::Lost) => sql::renew(&state.pg, (name, day, fence), now).await.map(drop)?,
         Err(cause) => {
-            tracing::error!(%cause, gateway = name, %day, "comparing the ledger of {name} failed; it is retried");
+            tracing::error!(%cause, gateway = name, %day, "compare the ledger of {name} failed; it is retried");
             sql::renew(&state.pg, (name, day, fence), now.plus_ms(AGAIN_AFTER_MS)).await.map(drop)?;
         }
     }
@@ -181,12 +181,12 @@ impl Comparison<'_> {
 
     /// Verifies a payment that seems to differ with the gateway; a confirmed difference is recorded for a person.
     async fn verify_difference(&mut self, booking: Uuid, gateway_ref: Option<String>) -> Result<(), CompareError> {
-        self.asked += 1;
-        if self.asked > MAX_ASKED {
+        self.verified += 1;
+        if self.verified > MAX_VERIFIED {
             return Err(CompareError::TooMany);
         }
         let known = PaymentIds { booking, gateway_ref: gateway_ref.clone() };
-        let Some(found) = ask(self.state, self.gateway, &known).await? else { return Ok(()) };
+        let Some(found) = find_current_difference(self.state, self.gateway, &known).await? else { return Ok(()) };
         if found.kind == DifferenceKind::UnknownBooking && self.state.catalogue.has_regions() {
             // A booking of another region, which is in another database.
             return Ok(());
@@ -207,7 +207,7 @@ impl Comparison<'_> {
 }
 
 /// Asks a gateway for a payment, and returns its difference from ours now.
-async fn ask(
+async fn find_current_difference(
     state: &SellingState,
     gateway: &GuardedGateway,
     known: &PaymentIds,
@@ -238,7 +238,7 @@ fn first_id(at: Timestamp) -> Uuid {
     ids::first_booking_id(at)
 }
 
-fn gap(here: i64, there: i64, currency: domain::money::Currency) -> Money {
+fn amount_difference(here: i64, there: i64, currency: domain::money::Currency) -> Money {
     Money::new((there - here).abs(), currency)
 }
 

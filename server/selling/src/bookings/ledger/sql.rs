@@ -92,7 +92,7 @@ impl BookRow {
             Some(_) => GatewayMoneyState::Unpaid,
             None if self.is_leaving => GatewayMoneyState::Leaving,
             None if self.has_left => GatewayMoneyState::Left,
-            None => GatewayMoneyState::Stranger,
+            None => GatewayMoneyState::NeverUsed,
         };
         let book = Book {
             standing,

@@ -24,7 +24,7 @@ use seats::seat_locks::is_offer;
 /// Retention of declines for investigation, milliseconds.
 const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 /// Maximum old rows deleted with each new one: two, so that the table shrinks.
-const FORGET_AT_ONCE: i64 = 2;
+const MAX_DELETED: i64 = 2;
 /// Declined payments after which a hold ends: it cannot be used to test cards.
 const MAX_DECLINES_OF_HOLD: i16 = 5;
 /// Minimum time that a kept hold lasts after the decline, milliseconds: time to take out another card.
@@ -39,7 +39,7 @@ pub(crate) struct HoldAfterDecline {
 
 /// Records a declined payment, unless its payer cancelled it, and decides if its hold is kept. `row` is locked,
 /// in its state before the move.
-pub(crate) async fn note(
+pub(crate) async fn record(
     tx: &mut PgConnection,
     row: &BookingRow,
     why: Option<&str>,
@@ -75,11 +75,11 @@ pub(crate) async fn note(
     }
     let sql = "DELETE FROM declined_payments WHERE booking_id IN
              (SELECT booking_id FROM declined_payments WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)";
-    sqlx::query(sql).bind_all((to_utc(now.plus_ms(-KEPT_MS)), FORGET_AT_ONCE)).execute(tx).await.map(drop)
+    sqlx::query(sql).bind_all((to_utc(now.plus_ms(-KEPT_MS)), MAX_DELETED)).execute(tx).await.map(drop)
 }
 
 /// Returns the hold that is kept after a booking's declined payment, if any.
-pub(crate) async fn kept(connection: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<HoldAfterDecline>> {
+pub(crate) async fn kept_hold(connection: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<HoldAfterDecline>> {
     let sql = "SELECT kept_as, kept_until FROM declined_payments WHERE booking_id = $1 AND kept_as IS NOT NULL";
     let found: Option<(Uuid, chrono::DateTime<chrono::Utc>)> =
         sqlx::query_as(sql).bind(booking).fetch_optional(connection).await?;
@@ -87,7 +87,11 @@ pub(crate) async fn kept(connection: &mut PgConnection, booking: Uuid) -> sqlx::
 }
 
 /// Returns the booking whose declined payment left this hold, if it is this owner's.
-pub(crate) async fn left_by(connection: &mut PgConnection, hold: Uuid, owner: &str) -> sqlx::Result<Option<Uuid>> {
+pub(crate) async fn booking_of_kept_hold(
+    connection: &mut PgConnection,
+    hold: Uuid,
+    owner: &str,
+) -> sqlx::Result<Option<Uuid>> {
     let sql = "SELECT booking_id FROM declined_payments WHERE kept_as = $1 AND owner = $2";
     sqlx::query_scalar(sql).bind_all((hold, owner)).fetch_optional(connection).await
 }

@@ -22,10 +22,10 @@ use payments::{
 };
 
 /// Charges a booking at its gateway, or at the other gateway if no request reached the first.
-/// [`payment_rows::route_to_ask`] has counted the request.
+/// [`payment_rows::count_charge_request`] has counted the request.
 pub(crate) async fn charge(state: &SellingState, charge: Charge, route: Route) -> Result<ChargeAnswer, EffectError> {
     let mut route = route;
-    // Ends: a booking never returns to a gateway it left.
+    // The loop ends, because a booking never returns to a gateway that it left.
     loop {
         let gateway = gateway_named(state, &route.gateway)?;
         let token = state.gateways.token_for(gateway.name(), route.payment_token.clone());
@@ -35,7 +35,7 @@ pub(crate) async fn charge(state: &SellingState, charge: Charge, route: Route) -
             Some(other) => route = other,
             None => {
                 let mut connection = state.pg.acquire().await?;
-                payment_rows::not_asked(&mut connection, charge.booking, gateway.name()).await?;
+                payment_rows::uncount_charge_request(&mut connection, charge.booking, gateway.name()).await?;
                 return Err(GatewayError::NotSent(cause).into());
             }
         }
@@ -52,7 +52,7 @@ async fn switch(
     let mut tx = state.pg.begin().await?;
     let waits = |row: &BookingRow| row.machine.state == BookingState::PaymentPending && row.machine.expires_at > now;
     let Some(row) = sql::lock(&mut tx, booking).await?.filter(waits) else { return Ok(None) };
-    let mut left = payment_rows::left(&mut tx, booking).await?;
+    let mut left = payment_rows::gateways_left(&mut tx, booking).await?;
     left.push(from.to_owned());
     let Some(to) = state.gateways.first_choice_except(&left) else { return Ok(None) };
     let moved = payment_rows::switch(&mut tx, booking, (from, to), why, now).await?;
@@ -116,7 +116,7 @@ pub(crate) async fn refund(
 /// Voids or refunds a booking's payments at all gateways that it left.
 pub(crate) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
-    let unsettled = payment_rows::unsettled(&mut connection, booking).await?;
+    let unsettled = payment_rows::unsettled_gateways(&mut connection, booking).await?;
     drop(connection);
     for name in unsettled {
         let gateway = gateway_named(state, &name)?;

@@ -8,9 +8,9 @@ use sqlx::PgConnection;
 use super::payment_rows::{self, GatewayRole};
 use super::pending_refunds::{self, FailedRefund};
 use super::{declines, refunds};
-use crate::bookings::checkout::create::unmoved;
-use crate::bookings::checkout::instruments::PaidWith;
-use crate::bookings::commits::{Done, Work, retried};
+use crate::bookings::checkout::create::move_problem;
+use crate::bookings::checkout::instruments::InstrumentDigest;
+use crate::bookings::commits::{Done, Work, retry_deadlocks};
 use crate::bookings::effects::{self, EffectError};
 use crate::bookings::moves::{Cause, causes};
 use crate::bookings::sql::{self, BookingRow};
@@ -26,15 +26,16 @@ pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> ApiResul
     // Most webhooks report a success and are batched; the others are rare.
     if !matches!(news.kind, PaymentEventKind::Succeeded { .. }) {
         // Boxed, so that batched webhooks need no room for a transaction of their own.
-        return Box::pin(retried(|| apply_one(state, &news))).await;
+        return Box::pin(retry_deadlocks(|| apply_alone(state, &news))).await;
     }
     match state.commits.ask(state, Work::ApplyWebhook(news)).await? {
         Done::WebhookApplied(outcome) => Ok(outcome),
-        other => Err(Problem::internal(&format!("a webhook came to {other:?}"))),
+        other => Err(Problem::internal(&format!("a webhook returned {other:?}"))),
     }
 }
 
-pub(crate) async fn apply_one(state: &SellingState, news: &PaymentEvent) -> ApiResult<PaymentEventOutcome> {
+/// Applies a webhook in its own transaction.
+pub(crate) async fn apply_alone(state: &SellingState, news: &PaymentEvent) -> ApiResult<PaymentEventOutcome> {
     let now = state.clock.now();
     let mut connection = state.pg.acquire().await?;
     // The usual duplicate costs one query and waits for no lock.
@@ -43,14 +44,16 @@ pub(crate) async fn apply_one(state: &SellingState, news: &PaymentEvent) -> ApiR
     }
     drop(connection);
     let instrument = match (effects::load_show_of(state, news.booking).await?, &news.kind) {
-        (Some(show), PaymentEventKind::Succeeded { .. }) => PaidWith::of_payment(state, &show, news.booking).await?,
+        (Some(show), PaymentEventKind::Succeeded { .. }) => {
+            InstrumentDigest::of_payment(state, &show, news.booking).await?
+        }
         _ => None,
     };
     let mut tx = state.pg.begin().await?;
     let outcome = match sql::lock(&mut tx, news.booking).await? {
         None => PaymentEventOutcome::Unknown,
         Some(row) => match payment_rows::gateway_role(&mut tx, news.booking, news.gateway).await? {
-            GatewayRole::Stranger => PaymentEventOutcome::Unknown,
+            GatewayRole::Unrelated => PaymentEventOutcome::Unknown,
             GatewayRole::Left => from_gateway_left(&mut tx, &row, news, now).await?,
             GatewayRole::Current => apply(state, &mut tx, &row, news, instrument.as_ref(), now).await?,
         },
@@ -69,13 +72,13 @@ async fn apply(
     tx: &mut PgConnection,
     row: &BookingRow,
     news: &PaymentEvent,
-    instrument: Option<&PaidWith>,
+    instrument: Option<&InstrumentDigest>,
     now: Timestamp,
 ) -> ApiResult<PaymentEventOutcome> {
     let default_reason = causes::WEBHOOK.reason.to_owned();
     let (event, noted, reason) = match &news.kind {
         PaymentEventKind::Succeeded { amount } if *amount != row.machine.total => {
-            let reason = another_amount(row.machine.total, *amount);
+            let reason = amount_mismatch_reason(row.machine.total, *amount);
             (BookingEvent::PaymentSucceeded { amount: *amount }, Some("succeeded"), reason)
         }
         PaymentEventKind::Succeeded { amount } => {
@@ -88,11 +91,11 @@ async fn apply(
         PaymentEventKind::Voided => (BookingEvent::PaymentVoided, Some("voided"), default_reason),
         PaymentEventKind::RefundSettled { number: None } => (BookingEvent::RefundSettled, None, default_reason),
         PaymentEventKind::RefundSettled { number: Some(number) } => {
-            return pending_refunds::settle_arrived(tx, row, *number, now).await.map_err(unmoved);
+            return pending_refunds::settle_arrived(tx, row, *number, now).await.map_err(move_problem);
         }
         PaymentEventKind::RefundFailed { refund, number, why } => {
             let lost = FailedRefund { gateway: news.gateway, refund, number: number.unwrap_or(0), why };
-            return pending_refunds::park_failed(tx, row, &lost, now).await.map_err(unmoved);
+            return pending_refunds::park_failed(tx, row, &lost, now).await.map_err(move_problem);
         }
     };
     if matches!(news.kind, PaymentEventKind::RefundSettled { .. }) && refunds::has_parts(tx, news.booking).await? {
@@ -109,7 +112,7 @@ async fn apply(
         return Ok(PaymentEventOutcome::Ignored);
     }
     if let PaymentEventKind::Failed { why } = &news.kind {
-        declines::note(tx, row, why.as_deref(), now).await?;
+        declines::record(tx, row, why.as_deref(), now).await?;
     }
     // Only from a success: until then the reference is the one in the gateway's answer.
     let gateway_ref = news.gateway_ref.as_deref().filter(|_| matches!(news.kind, PaymentEventKind::Succeeded { .. }));
@@ -129,7 +132,7 @@ async fn from_gateway_left(
 ) -> ApiResult<PaymentEventOutcome> {
     if let PaymentEventKind::RefundFailed { refund, why, .. } = &news.kind {
         let lost = FailedRefund { gateway: news.gateway, refund, number: 0, why };
-        return pending_refunds::park_failed_at_left(tx, row, &lost, now).await.map_err(unmoved);
+        return pending_refunds::park_failed_at_left(tx, row, &lost, now).await.map_err(move_problem);
     }
     let PaymentEventKind::Succeeded { amount } = news.kind else { return Ok(PaymentEventOutcome::Ignored) };
     tracing::error!(booking = %news.booking, gateway = news.gateway, %amount, "a gateway that {} had left has charged it", news.booking);
@@ -138,6 +141,6 @@ async fn from_gateway_left(
 }
 
 /// Returns the history's reason for a charged amount that differs from the agreed one.
-pub(crate) fn another_amount(agreed: Money, taken: Money) -> String {
+pub(crate) fn amount_mismatch_reason(agreed: Money, taken: Money) -> String {
     format!("The gateway took {taken} where {agreed} was agreed; it goes back.")
 }

@@ -29,9 +29,9 @@ impl Route {
     }
 }
 
-/// Returns the booking's route; `None` when no payment was submitted. Counts the charge request that follows: it is a
-/// repeat, since the payment's row counts the first request of its buyer.
-pub(crate) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
+/// Counts a repeated charge request before it is sent, and returns the booking's route; `None` when no payment was
+/// submitted. The insert of the payment has counted the first request.
+pub(crate) async fn count_charge_request(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
     let sql = "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
                RETURNING gateway, gateway_ref, payment_token";
     sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
@@ -42,14 +42,14 @@ pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<
     sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
 }
 
-/// Uncounts a charge request that was never sent.
-pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
+/// Takes back the count of a charge request that was never sent.
+pub(crate) async fn uncount_charge_request(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
     let sql = "UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0";
     sqlx::query(sql).bind_all((booking, gateway)).execute(tx).await.map(drop)
 }
 
 /// Returns the gateways that the booking left.
-pub(crate) async fn left(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
+pub(crate) async fn gateways_left(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
     let sql = "SELECT from_gateway FROM payment_switches WHERE booking_id = $1";
     sqlx::query_scalar(sql).bind(booking).fetch_all(tx).await
 }
@@ -75,7 +75,7 @@ pub(crate) async fn switch(
         .bind_all((booking, from, to, why, to_utc(now)))
         .execute(&mut *tx)
         .await?;
-        instruments::forget(tx, booking).await?;
+        instruments::delete(tx, booking).await?;
         outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await?;
     }
     Ok(moved)
@@ -84,7 +84,7 @@ pub(crate) async fn switch(
 /// Moves the money of one booking to another: it is counted once, for the new booking, with the given amount or
 /// else the old one. The gateway still knows it under the first booking. `false`, and the caller rolls back,
 /// when the first booking has no money or its money has moved already.
-pub(crate) async fn move_on(
+pub(crate) async fn move_money(
     tx: &mut PgConnection,
     (from, to): (Uuid, Uuid),
     amount_minor: Option<i64>,
@@ -99,7 +99,7 @@ pub(crate) async fn move_on(
     if moved.rows_affected() != 1 {
         return Ok(false);
     }
-    instruments::carry(tx, from, to).await?;
+    instruments::copy_to_booking(tx, from, to).await?;
     Ok(true)
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> sqlx::Resu
 }
 
 /// Returns the gateways that the booking left and that may still have its money.
-pub(crate) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
+pub(crate) async fn unsettled_gateways(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar(
         "SELECT from_gateway FROM payment_switches WHERE booking_id = $1 AND settled_as IS NULL ORDER BY from_gateway",
     )
@@ -133,7 +133,7 @@ pub(crate) async fn settle_left(
 }
 
 /// Reopens a settlement: a gateway that the booking left has its money after all, which needs work.
-pub(crate) async fn unsettle_left(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
+pub(crate) async fn reopen_settlement(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE payment_switches SET settled_as = NULL, settled_at = NULL WHERE booking_id = $1 AND from_gateway = $2",
     )
@@ -150,7 +150,7 @@ pub(crate) async fn reopen_left(
     gateway: &str,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    unsettle_left(tx, booking, gateway).await?;
+    reopen_settlement(tx, booking, gateway).await?;
     outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await
 }
 
@@ -161,8 +161,8 @@ pub(crate) enum GatewayRole {
     Current,
     /// The booking left it.
     Left,
-    /// Neither.
-    Stranger,
+    /// The booking never was there.
+    Unrelated,
 }
 
 pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<GatewayRole> {
@@ -172,11 +172,11 @@ pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: 
     Ok(match (current, was_left) {
         (true, _) => GatewayRole::Current,
         (false, true) => GatewayRole::Left,
-        (false, false) => GatewayRole::Stranger,
+        (false, false) => GatewayRole::Unrelated,
     })
 }
 
-/// Checks for an earlier note of that event about a known payment.
+/// Returns true if that event of a known payment was noted before.
 pub(crate) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> sqlx::Result<bool> {
     let sql = "SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2";
     let outcome: Option<String> = sqlx::query_scalar(sql).bind_all((gateway, event_id)).fetch_optional(tx).await?;

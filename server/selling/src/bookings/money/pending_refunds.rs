@@ -25,7 +25,7 @@ const LOOK_EVERY_MS: i64 = 6 * 60 * MINUTE_MS;
 /// A refund that is pending for longer is parked for a person, milliseconds: thirty days. Banks take ten.
 const LONGEST_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 /// Maximum failed refunds of one key: each was resent by a person.
-const MAX_LOST: i64 = 100;
+const MAX_FAILED_ATTEMPTS: i64 = 100;
 /// Refunds checked in one round; the next round starts within a second.
 const MAX_PER_ROUND: i64 = 100;
 
@@ -96,7 +96,7 @@ pub(crate) async fn failed_attempts(
 ) -> sqlx::Result<Vec<String>> {
     let sql = "SELECT refund_ref FROM refund_failures WHERE booking_id = $1 AND number = $2 AND gateway = $3
                ORDER BY told_at LIMIT $4";
-    sqlx::query_scalar(sql).bind_all((booking, number.cast_signed(), gateway, MAX_LOST)).fetch_all(tx).await
+    sqlx::query_scalar(sql).bind_all((booking, number.cast_signed(), gateway, MAX_FAILED_ATTEMPTS)).fetch_all(tx).await
 }
 
 /// Applies a gateway's answer that a refund failed, like its webhook, which may come late or never.
@@ -211,7 +211,7 @@ pub(crate) async fn park_failed_at_left(
 ) -> Result<PaymentEventOutcome, MoveError> {
     let outcome = park_for_person(tx, row, lost, Effect::VoidLeft, now).await?;
     if outcome == PaymentEventOutcome::Applied {
-        payment_rows::unsettle_left(tx, row.id, lost.gateway).await?;
+        payment_rows::reopen_settlement(tx, row.id, lost.gateway).await?;
     }
     Ok(outcome)
 }

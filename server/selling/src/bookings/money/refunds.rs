@@ -87,7 +87,7 @@ pub(crate) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> sqlx::Res
 
 /// Returns the booking under whose key the gateway knows the money: another booking, where the payment was too late
 /// for that one or its seats were exchanged, and its money pays for this one.
-async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Uuid> {
+async fn first_charged_booking(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Uuid> {
     // Repeated exchanges move the money more than once: the gateway knows the first booking.
     sqlx::query_scalar(
         "WITH RECURSIVE owed (booking, steps) AS (
@@ -147,7 +147,7 @@ pub(crate) async fn perform(
         }
         request(&mut tx, row.id, number, (amount, 0), state.clock.now()).await.map_err(above_charge)?;
     }
-    let charged = charged_as(&mut tx, row.id).await?;
+    let charged = first_charged_booking(&mut tx, row.id).await?;
     tx.commit().await?;
     if amount.minor > 0 {
         let (gateway, answer) = gateway_calls::refund(state, (row.id, number), charged, amount).await?;

@@ -59,7 +59,7 @@ pub(crate) async fn check_due(state: &SellingState) -> sqlx::Result<bool> {
         .for_each_concurrent(MAX_CONCURRENT, async |due| {
             if let Err(cause) = check(state, &due).await {
                 let Due { booking_id, gateway, .. } = &due;
-                tracing::warn!(booking = %booking_id, gateway, %cause, "a payment of {booking_id} that was unknown is checked again later");
+                tracing::warn!(booking = %booking_id, gateway, %cause, "check an unknown payment of {booking_id} failed; it is retried");
             }
         })
         .await;

@@ -52,10 +52,10 @@ const MAX_PER_ROUND: usize = 100;
 /// The kinds of due work. Separate, because a gateway that hangs must not keep seats from being freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
-    /// Work that needs no gateway.
-    Ours,
-    /// Payments whose state only a gateway has.
-    TheGateways,
+    /// Bookings that are finished without a gateway.
+    DueBookings,
+    /// Payments without news, whose state only a gateway has.
+    SilentPayments,
     /// Payments of final bookings that a gateway did not know.
     UnknownVoids,
 }
@@ -74,8 +74,8 @@ pub async fn make_payment_due(state: &SellingState, booking: Uuid) -> sqlx::Resu
 pub async fn reconcile_forever(state: SellingState) {
     let backoffs = Mutex::default();
     tokio::join!(
-        watch(&state, Watch::Ours, &backoffs),
-        watch(&state, Watch::TheGateways, &backoffs),
+        watch(&state, Watch::DueBookings, &backoffs),
+        watch(&state, Watch::SilentPayments, &backoffs),
         watch(&state, Watch::UnknownVoids, &backoffs)
     );
 }
@@ -87,20 +87,20 @@ async fn watch(state: &SellingState, what: Watch, backoffs: &Mutex<Backoffs>) {
         if !was_full && !rounds.wait_next().await {
             return;
         }
-        let looked_at = match what {
-            Watch::Ours => settle_ours(state).await,
-            Watch::TheGateways => ask_gateways(state, backoffs).await,
+        let is_full = match what {
+            Watch::DueBookings => settle_due_bookings(state).await,
+            Watch::SilentPayments => ask_gateways(state, backoffs).await,
             Watch::UnknownVoids => unknown_voids::check_due(state).await,
         };
-        was_full = looked_at.unwrap_or_else(|cause| {
-            tracing::warn!(%cause, ?what, "reading due bookings failed");
+        was_full = is_full.unwrap_or_else(|cause| {
+            tracing::warn!(%cause, ?what, "read due bookings failed");
             false
         });
     }
 }
 
 /// Finishes due bookings without calling a gateway. True if there may be more.
-async fn settle_ours(state: &SellingState) -> sqlx::Result<bool> {
+async fn settle_due_bookings(state: &SellingState) -> sqlx::Result<bool> {
     pending_refunds::enqueue_due_checks(state).await?;
     let now = state.clock.now();
     let due = due_bookings(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
@@ -110,7 +110,7 @@ async fn settle_ours(state: &SellingState) -> sqlx::Result<bool> {
         .for_each_concurrent(MAX_CONCURRENT, async |booking| {
             if let Err(cause) = settle(state, booking).await {
                 failures.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                tracing::warn!(%booking, %cause, "settling booking {booking} failed; it is retried");
+                tracing::warn!(%booking, %cause, "settle booking {booking} failed; it is retried");
             }
         })
         .await;
@@ -166,21 +166,26 @@ async fn ask_gateways(state: &SellingState, backoffs: &Mutex<Backoffs>) -> sqlx:
     // Concurrently: one slow answer of a gateway must not delay the others.
     futures::stream::iter(due)
         .for_each_concurrent(MAX_CONCURRENT, async |payment| {
-            if let Err(cause) = ask(state, &payment, backoffs).await {
+            if let Err(cause) = check_payment(state, &payment, backoffs).await {
                 let booking = payment.booking;
-                tracing::warn!(%booking, %cause, "settling booking {booking} failed; it is retried");
+                tracing::warn!(%booking, %cause, "settle booking {booking} failed; it is retried");
             }
         })
         .await;
     Ok(is_full)
 }
 
-async fn ask(state: &SellingState, payment: &SilentPayment, backoffs: &Mutex<Backoffs>) -> Result<(), EffectError> {
+/// Reads a payment at its gateway, and records its outcome.
+async fn check_payment(
+    state: &SellingState,
+    payment: &SilentPayment,
+    backoffs: &Mutex<Backoffs>,
+) -> Result<(), EffectError> {
     if state.gateways.find(&payment.gateway).is_none() {
         tracing::error!(booking = %payment.booking, gateway = payment.gateway, "a payment is pending at a gateway that is not configured");
         return Ok(());
     }
-    let mark = |answered: bool| {
+    let record_answer = |answered: bool| {
         let mut backoffs = backoffs.lock().unwrap_or_else(PoisonError::into_inner);
         if answered {
             backoffs.answered(&payment.gateway);
@@ -193,7 +198,7 @@ async fn ask(state: &SellingState, payment: &SilentPayment, backoffs: &Mutex<Bac
         return Ok(());
     }
     let answer = gateway_calls::status(state, payment.booking).await;
-    mark(answer.is_ok());
+    record_answer(answer.is_ok());
     match answer? {
         Some(known) if !matches!(known.status, PaymentStatus::Pending { .. }) => {
             effects::record_status(state, payment.booking, &known.status, Some(&known.gateway_ref), "reconciler")

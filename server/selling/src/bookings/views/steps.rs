@@ -33,7 +33,7 @@ pub(crate) fn steps(show: &Show, events: &[EventRow], refunds: &[RefundRow], cur
     let mut steps: Vec<(Timestamp, StepWords)> = Vec::new();
     // A refund at a gateway that the booking had left failed: the buyer never saw that payment.
     let is_visible = |event: &EventRow| event.event != "refund_failed" || !refunds.is_empty();
-    for (event, seats) in events.iter().zip(given_back(events, refunds)).filter(|(event, _)| is_visible(event)) {
+    for (event, seats) in events.iter().zip(returned_seats(events, refunds)).filter(|(event, _)| is_visible(event)) {
         if let Some(step) = of_event(event, &seats) {
             steps.push((from_utc(event.at), step));
         }
@@ -65,7 +65,7 @@ pub(crate) fn steps(show: &Show, events: &[EventRow], refunds: &[RefundRow], cur
 
 /// Returns the labels of the seats that each of these events returned; empty where it returned none. Parts and their
 /// refunds are written together, so both are in the same order.
-fn given_back(events: &[EventRow], refunds: &[RefundRow]) -> Vec<String> {
+fn returned_seats(events: &[EventRow], refunds: &[RefundRow]) -> Vec<String> {
     let mut parts = refunds.iter().filter(|refund| !refund.seats.is_empty());
     let seats = |event: &EventRow| {
         let part = if PARTS.contains(&event.event.as_str()) { parts.next() } else { None };
@@ -221,6 +221,6 @@ mod tests {
         let names = ["seats_sold", "part_cancelled_by_buyer", "difference_returned", "part_cancelled_by_staff"];
         let events = names.map(|name| event(name, BookingState::Confirmed));
         let refunds = [refund(1, &["Box: 7"]), refund(2, &[]), refund(3, &["C7", "C8"])];
-        assert_eq!(given_back(&events, &refunds), ["", "Box: 7", "", "C7, C8"]);
+        assert_eq!(returned_seats(&events, &refunds), ["", "Box: 7", "", "C7, C8"]);
     }
 }

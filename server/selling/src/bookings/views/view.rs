@@ -136,7 +136,7 @@ pub(crate) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
     };
     let mut view = compose(show, row, seats, places, pay_url);
     if row.has_failed_payment() {
-        view.kept_hold = declines::kept(tx, row.id).await?.map(|kept| KeptHold {
+        view.kept_hold = declines::kept_hold(tx, row.id).await?.map(|kept| KeptHold {
             hold: kept.hold,
             until_ms: kept.until.0,
             until_theatre: show.local_iso(kept.until),

@@ -13,29 +13,29 @@ use super::super::Addressee;
 use super::super::tests::{from, mail};
 use super::*;
 
-/// Letters of a booking with that number, which there is time for.
-fn letters(number: u128, mails: Vec<TicketMail>) -> MailBatch {
+/// A batch of the booking with that number, with a deadline far away.
+fn batch(number: u128, mails: Vec<TicketMail>) -> MailBatch {
     let soon = Instant::now() + Duration::from_secs(60);
     let booking = Uuid::from_u128(number);
     let mails = mails.into_iter().map(|mail| TicketMail { booking, ..mail }).collect();
     MailBatch { booking, mails, begin_by: soon, until: soon }
 }
 
-fn to_friend() -> TicketMail {
+fn holder_mail() -> TicketMail {
     let links = vec!["https://rowlock.example/tickets/A".to_owned()];
     let addressee = Addressee::Holder { from: "Ana".to_owned(), links };
     TicketMail { addressee, to_email: "luis@example.org".to_owned(), ..mail() }
 }
 
-/// Cannot be addressed.
-fn to_nobody() -> TicketMail {
+/// A mail to an invalid address.
+fn unaddressable_mail() -> TicketMail {
     TicketMail { to_email: "no-address".to_owned(), ..mail() }
 }
 
-/// The results of the letters, in their order.
-async fn send_all(mailer: &Mailer, letters: Vec<MailBatch>) -> Vec<(Uuid, Result<(), MailError>)> {
+/// Sends batches; returns their results in order.
+async fn send_all(mailer: &Mailer, batches: Vec<MailBatch>) -> Vec<(Uuid, Result<(), MailError>)> {
     let mut outcomes = Vec::new();
-    for composed in mailer.compose(letters).await.expect("the errand is done") {
+    for composed in mailer.compose(batches).await.expect("composed") {
         outcomes.push((composed.booking, mailer.send_composed(composed).await));
     }
     outcomes
@@ -55,19 +55,19 @@ fn mails_in(folder: &Path) -> Vec<String> {
 async fn a_mail_that_fails_does_not_affect_the_others() {
     let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", platform::ids::new_id()));
     let file = |number: u128| format!("{}.eml", Uuid::from_u128(number));
-    // Where the mail of the third should be, something is that no file can be put over.
+    // A folder in the place of the third mail, which no file can replace.
     std::fs::create_dir_all(folder.join(file(3))).expect("made");
     let mailer = Mailer::into_folder(from(), &folder);
     let outcomes = send_all(
         &mailer,
         vec![
-            letters(1, vec![to_nobody(), to_friend()]),
-            // No mail can be dated so: writing it panics.
-            letters(2, vec![TicketMail { at: Timestamp(i64::MAX), ..mail() }]),
-            letters(3, vec![mail()]),
-            letters(4, vec![mail(), to_friend()]),
-            letters(5, vec![mail(), TicketMail { to_email: "no-address".to_owned(), ..to_friend() }]),
-            letters(6, Vec::new()),
+            batch(1, vec![unaddressable_mail(), holder_mail()]),
+            // No mail can have this date: writing it panics.
+            batch(2, vec![TicketMail { at: Timestamp(i64::MAX), ..mail() }]),
+            batch(3, vec![mail()]),
+            batch(4, vec![mail(), holder_mail()]),
+            batch(5, vec![mail(), TicketMail { to_email: "no-address".to_owned(), ..holder_mail() }]),
+            batch(6, Vec::new()),
         ],
     )
     .await;
@@ -89,7 +89,7 @@ async fn a_mail_that_fails_does_not_affect_the_others() {
         "{outcomes:?}"
     );
     let friends = format!("{}.holder.eml", Uuid::from_u128(4));
-    assert_eq!(mails_in(&folder), [file(4), friends, file(5)], "none of the first: its friend's would come after it");
+    assert_eq!(mails_in(&folder), [file(4), friends, file(5)], "a failed mail skips those after it");
     std::fs::remove_dir_all(folder).expect("removed");
 }
 
@@ -97,15 +97,15 @@ async fn a_mail_that_fails_does_not_affect_the_others() {
 async fn a_batch_past_its_deadline_is_not_started() {
     let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", platform::ids::new_id()));
     let mailer = Mailer::into_folder(from(), &folder);
-    let stale = MailBatch { begin_by: Instant::now(), ..letters(1, vec![mail()]) };
-    let outcomes = send_all(&mailer, vec![stale, letters(2, vec![mail()])]).await;
+    let stale = MailBatch { begin_by: Instant::now(), ..batch(1, vec![mail()]) };
+    let outcomes = send_all(&mailer, vec![stale, batch(2, vec![mail()])]).await;
     assert!(matches!(outcomes[..], [(_, Err(MailError::TooLate)), (_, Ok(()))]), "{outcomes:?}");
     assert_eq!(mails_in(&folder), [format!("{}.eml", Uuid::from_u128(2))]);
     std::fs::remove_dir_all(folder).expect("removed");
 
-    let (url, _heard) = open_post().await;
+    let (url, _heard) = start_mail_server().await;
     let mailer = by_smtp(&url);
-    let mut composed = mailer.compose(vec![letters(3, vec![mail()])]).await.expect("the errand is done");
+    let mut composed = mailer.compose(vec![batch(3, vec![mail()])]).await.expect("composed");
     let composed = ComposedMails { begin_by: Instant::now(), ..composed.remove(0) };
     let sent = mailer.send_composed(composed).await;
     assert!(matches!(sent, Err(MailError::TooLate)), "composed in time, but sent too late: {sent:?}");
@@ -115,28 +115,28 @@ async fn a_batch_past_its_deadline_is_not_started() {
 enum MailServerEvent {
     /// A whole mail: its recipient.
     Mail(String),
-    /// It stops answering, in the middle of a mail…
+    /// The server stops answering, in the middle of a mail…
     FellSilent,
-    /// …and the connection was closed then…
-    WasLeft,
-    /// …or was used on.
-    WasUsedAgain,
+    /// …and the client closed the connection…
+    Closed,
+    /// …or reused it.
+    Reused,
 }
 
-/// A mail server that falls silent when the first mail is to come, and takes all others.
-async fn open_post() -> (String, UnboundedReceiver<MailServerEvent>) {
+/// Starts a mail server that stops answering in the first mail, and accepts all others.
+async fn start_mail_server() -> (String, UnboundedReceiver<MailServerEvent>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("smtp://{}", listener.local_addr().expect("an address"));
-    let (events, heard) = unbounded_channel();
+    let (events, received) = unbounded_channel();
     tokio::spawn(async move {
         let mut falls_silent = true;
         while let Ok((client, _)) = listener.accept().await {
-            // A client that goes in the middle has not sent anything.
+            // A client that disconnects in the middle of a mail has not sent it.
             tokio::spawn(serve(client, falls_silent, events.clone()));
             falls_silent = false;
         }
     });
-    (url, heard)
+    (url, received)
 }
 
 async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<MailServerEvent>) -> std::io::Result<()> {
@@ -159,7 +159,7 @@ async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<Ma
             "DATA" if falls_silent => {
                 record(MailServerEvent::FellSilent);
                 let more = client.read_line(&mut line).await;
-                record(if matches!(more, Ok(1..)) { MailServerEvent::WasUsedAgain } else { MailServerEvent::WasLeft });
+                record(if matches!(more, Ok(1..)) { MailServerEvent::Reused } else { MailServerEvent::Closed });
                 return Ok(());
             }
             "DATA" => {
@@ -182,33 +182,34 @@ async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<Ma
 
 fn by_smtp(url: &str) -> Mailer {
     let smtp = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).expect("an address of a server").build();
-    Mailer { from: from(), way: Way::Smtp(smtp) }
+    Mailer { from: from(), transport: Transport::Smtp(smtp) }
 }
 
 #[tokio::test]
 async fn the_connection_of_a_cancelled_mail_is_not_reused() {
-    let (url, mut heard) = open_post().await;
+    let (url, mut received) = start_mail_server().await;
     let (mailer, cut_off) = (by_smtp(&url), mail());
     tokio::select! {
         sent = mailer.send_ticket(&cut_off) => panic!("the server does not answer: {sent:?}"),
-        seen = heard.recv() => assert_eq!(seen, Some(MailServerEvent::FellSilent)),
+        seen = received.recv() => assert_eq!(seen, Some(MailServerEvent::FellSilent)),
     }
-    // Cut off in the middle of a command. The next ones are none the worse for it.
-    let outcomes = send_all(&mailer, vec![letters(1, vec![mail(), to_friend()])]).await;
+    // The mail was cancelled in the middle of a command. It does not affect the next ones.
+    let outcomes = send_all(&mailer, vec![batch(1, vec![mail(), holder_mail()])]).await;
     assert!(matches!(outcomes[..], [(_, Ok(()))]), "{outcomes:?}");
     // Pooled connections would be closed here, with a QUIT.
     drop(mailer);
-    let mut seen = [heard.recv().await, heard.recv().await, heard.recv().await].map(|what| what.expect("an event"));
-    seen.sort_by_key(|what| *what == MailServerEvent::WasLeft);
+    let mut seen =
+        [received.recv().await, received.recv().await, received.recv().await].map(|what| what.expect("an event"));
+    seen.sort_by_key(|what| *what == MailServerEvent::Closed);
     let to = |email: &str| MailServerEvent::Mail(email.to_owned());
-    assert_eq!(seen, [to("ana@example.org"), to("luis@example.org"), MailServerEvent::WasLeft]);
+    assert_eq!(seen, [to("ana@example.org"), to("luis@example.org"), MailServerEvent::Closed]);
 }
 
 #[tokio::test]
 async fn a_silent_server_is_waited_for_until_the_deadline() {
-    let (url, _heard) = open_post().await;
+    let (url, _heard) = start_mail_server().await;
     let mailer = by_smtp(&url);
-    let mut composed = mailer.compose(vec![letters(1, vec![mail()])]).await.expect("the errand is done");
+    let mut composed = mailer.compose(vec![batch(1, vec![mail()])]).await.expect("composed");
     let composed = ComposedMails { until: Instant::now(), ..composed.remove(0) };
     let sent = mailer.send_composed(composed).await;
     assert!(matches!(sent, Err(MailError::TooLate)), "{sent:?}");

@@ -16,7 +16,7 @@ use language::say;
 use serde::Deserialize;
 use strum::VariantArray;
 
-use super::{Page, PageError, PagePath, PageQuery, PageResult, for_all};
+use super::{Page, PageError, PagePath, PageQuery, PageResult, public_page};
 use crate::AppState;
 use crate::web::budget::BROWSING;
 use catalogue::{FilmTonight, ListedShow, ShowSearch, days_from, read_date, today_in};
@@ -60,10 +60,10 @@ async fn home(State(state): State<AppState>) -> PageResult {
             })
             .collect(),
     };
-    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists())))
+    Ok(public_page(page, CachePolicy::with_tags(CacheTags::lists())))
 }
 
-/// Most cities named on a card; beyond, they are counted.
+/// Maximum number of cities named on a card; more are only counted.
 const CITIES_NAMED: usize = 3;
 
 fn tonight_card(tonight: FilmTonight) -> FilmCard {
@@ -86,7 +86,7 @@ async fn city(State(state): State<AppState>, PagePath(id): PagePath<String>) -> 
     let today_here = ShowSearch { city: Some(city.id.clone()), date: Some(today), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&today_here, now).await?;
     let tags = theatres.iter().fold(CacheTags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
-    let kept =
+    let cache_policy =
         CachePolicy::with_tags(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).read_at(found.asked);
     let page = CityPage {
         theatres: theatres
@@ -104,7 +104,7 @@ async fn city(State(state): State<AppState>, PagePath(id): PagePath<String>) -> 
         week: format!("/search?city={}", city.id),
         place: PageLink::new(city.name, listing::city_path(&city.id)),
     };
-    Ok(for_all(page, kept))
+    Ok(public_page(page, cache_policy))
 }
 
 async fn theatre(
@@ -112,15 +112,15 @@ async fn theatre(
     PagePath(id): PagePath<String>,
     PageQuery(day): PageQuery<DayQuery>,
 ) -> PageResult {
-    let asked = read_date(day.date.as_deref())?;
+    let requested = read_date(day.date.as_deref())?;
     let now = clock::now();
     let theatre = state.catalogue.listings().theatre(&id).await?.ok_or(PageError::NotFound)?;
     let today = today_in(&theatre.time_zone, now)?;
-    let date = asked.unwrap_or(today);
+    let date = requested.unwrap_or(today);
     let search = ShowSearch { theatre: Some(theatre.id.clone()), date: Some(date), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&search, now).await?;
     let path = listing::theatre_path(&theatre.id);
-    let kept = CachePolicy::with_tags(
+    let cache_policy = CachePolicy::with_tags(
         CacheTags::default().theatre(&theatre.id).listing(found.shows.iter().map(ListedShow::theatre_and_film)),
     )
     .read_at(found.asked);
@@ -135,7 +135,7 @@ async fn theatre(
         name: theatre.name,
         address: theatre.address,
     };
-    Ok(for_all(page, kept))
+    Ok(public_page(page, cache_policy))
 }
 
 #[derive(Deserialize)]
@@ -150,7 +150,7 @@ async fn film(
     PagePath(id): PagePath<String>,
     PageQuery(query): PageQuery<FilmQuery>,
 ) -> PageResult {
-    let asked = read_date(query.date.as_deref())?;
+    let requested = read_date(query.date.as_deref())?;
     let now = clock::now();
     let film = state.catalogue.listings().film(&id).await?.ok_or(PageError::NotFound)?;
     let everywhere = ShowSearch { film: Some(film.id.clone()), ..ShowSearch::default() };
@@ -160,17 +160,17 @@ async fn film(
     cities.sort_by(|(_, one), (_, other)| city_name(one).cmp(&city_name(other)));
     let chosen = cities.iter().find(|(city, _)| **city == query.city).or(cities.first());
     let Some(show) = chosen.and_then(|(_, shows)| Some(&shows.first()?.show)) else {
-        let kept = CachePolicy::with_tags(CacheTags::default().film(&film.id)).read_at(found.asked);
-        return Ok(for_all(empty_film_page(&film), kept));
+        let cache_policy = CachePolicy::with_tags(CacheTags::default().film(&film.id)).read_at(found.asked);
+        return Ok(public_page(empty_film_page(&film), cache_policy));
     };
 
-    // What was found everywhere may have been cut off; one city's week is not.
+    // The search in all cities may have been cut off at its limit; the search in one city is not.
     let here = ShowSearch { city: Some(show.city.clone()), ..everywhere };
     let week = state.catalogue.listings().search(&here, now).await?;
     let zone = state.catalogue.listings().city(&show.city).await?.ok_or(PageError::NotFound)?.time_zone;
     let today = today_in(&zone, now)?;
     let first_day = week.shows.first().and_then(|listed| listed.show.local_date.parse().ok());
-    let date = asked.or(first_day).unwrap_or(today);
+    let date = requested.or(first_day).unwrap_or(today);
     let day = date.to_string();
     let theatres = listing::group_by(week.shows.iter().filter(|listed| listed.show.local_date == day), |listed| {
         listed.show.theatre.as_str()
@@ -180,7 +180,7 @@ async fn film(
         .film(&film.id)
         .listing(found.shows.iter().map(ListedShow::theatre_and_film))
         .listing(week.shows.iter().map(ListedShow::theatre_and_film));
-    Ok(for_all(
+    Ok(public_page(
         FilmPage {
             cities: cities.iter().map(|(city, shows)| city_choice(&film, city, shows, &show.city)).collect(),
             city: Some(PageLink::new(show.city_name.clone(), listing::city_path(&show.city))),
@@ -195,7 +195,7 @@ async fn film(
     ))
 }
 
-/// The page of a film that is on nowhere.
+/// The page of a film without shows.
 fn empty_film_page(film: &FilmView) -> FilmPage {
     FilmPage {
         path: listing::film_path(&film.id, None, None),
@@ -224,7 +224,7 @@ fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str)
     }
 }
 
-/// Theatres listed of one found film; its own page has all.
+/// Maximum number of theatres listed for a found film; the page of the film lists all.
 const THEATRES_PER_FILM: usize = 2;
 
 async fn search(State(state): State<AppState>, PageQuery(query): PageQuery<ShowQuery>) -> PageResult {
@@ -232,7 +232,8 @@ async fn search(State(state): State<AppState>, PageQuery(query): PageQuery<ShowQ
     let (now, reader) = (clock::now(), page_locale::current());
     let (form, today) = search_form(&state, &query, now).await?;
     let found = state.catalogue.listings().search(&search, now).await?;
-    // Without a day in the search, the first one with shows. What was found on all days may have been cut off within it.
+    // A search without a day shows the first day with shows. That day is searched again, because the first search may
+    // have been cut off within it.
     let first_day = found.shows.first().and_then(|listed| listed.show.local_date.parse().ok());
     let date = search.date.or(first_day);
     let of_day = state.catalogue.listings().search(&ShowSearch { date, ..search.clone() }, now).await?;
@@ -249,7 +250,7 @@ async fn search(State(state): State<AppState>, PageQuery(query): PageQuery<ShowQ
         count: of_day.shows.len(),
         more: of_day.more,
     };
-    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked).read_at(of_day.asked)))
+    Ok(public_page(page, CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked).read_at(of_day.asked)))
 }
 
 fn found_film(film: &FilmView, shows: &[&ListedShow], city: Option<&str>, date: Option<NaiveDate>) -> FoundFilm {

@@ -1,5 +1,5 @@
-//! Pages of a theatre's staff, a file per section. Callers who are not signed in are redirected to the sign-in page; for
-//! strangers these pages do not exist.
+//! Pages of a theatre's staff, a file per section. Callers who are not signed in are redirected to the sign-in page;
+//! callers without a role in the theatre get 404.
 
 mod box_office;
 mod door;
@@ -25,9 +25,9 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::routing::{MethodRouter, get, post};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use language::Hindrance;
+use language::StaffError;
 
-use super::{PageError, SignedInPageResult, private, signed_in};
+use super::{PageError, SignedInPageResult, private_page, signed_in};
 use crate::AppState;
 use crate::web::budget::{NEVER, REPORT};
 use backoffice::organiser::MAX_FILE_BYTES;
@@ -126,7 +126,7 @@ async fn zone_of(state: &AppState, theatre: &str) -> Result<Tz, PageError> {
 }
 
 /// An instant of the API in local time: `2026-11-21T20:15:07`.
-fn on_its_clocks(at: &str, zone: Tz) -> String {
+fn local_iso(at: &str, zone: Tz) -> String {
     let read = DateTime::parse_from_rfc3339(at).map(|at| at.with_timezone(&Utc));
     read.map_or_else(|_| at.to_owned(), |at| at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string())
 }
@@ -144,7 +144,7 @@ async fn parked_in(state: &AppState, staff: &Staff, theatres: &[String]) -> Resu
 }
 
 /// The caller's theatres; with the refused form of a new theatre, and the reason.
-async fn entrance_page(state: &AppState, staff: &Staff, refused: Option<(Form, Hindrance)>) -> SignedInPageResult {
+async fn entrance_page(state: &AppState, staff: &Staff, refused: Option<(Form, StaffError)>) -> SignedInPageResult {
     let mut places = Vec::new();
     let theatres = staff.theatres();
     let parked = parked_in(state, staff, &theatres).await?;
@@ -160,7 +160,7 @@ async fn entrance_page(state: &AppState, staff: &Staff, refused: Option<(Form, H
         Err(problem) if problem.code() == Code::NotAllowed => None,
         Err(problem) => return Err(problem.into()),
     };
-    Ok(private(Entrance { places, new }))
+    Ok(private_page(Entrance { places, new }))
 }
 
 #[cfg(test)]

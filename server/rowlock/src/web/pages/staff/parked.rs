@@ -1,4 +1,4 @@
-//! The page of what waits for a manager, and its forms. They do what the API does, through the same service.
+//! The page of parked effects, and its forms. They do what the API does, through the same service.
 
 use app::staff::pages::parked::parked_page;
 use app::staff::pages::{Form, REASON};
@@ -6,7 +6,7 @@ use domain::api::systems::ReasonRequest;
 
 use super::super::{PageError, SignedInPageResult};
 use super::visit::{FIELDS_REFUSED, SentForm, StaffVisit};
-use super::{on_its_clocks, zone_of};
+use super::{local_iso, zone_of};
 use http::Code;
 use selling::bookings::{self, Decision};
 
@@ -17,7 +17,7 @@ pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
 async fn page(visit: StaffVisit, refused: Form) -> SignedInPageResult {
     let zone = zone_of(&visit.state, &visit.desk.theatre).await?;
     let mut parked = bookings::parked_at(&visit.state, &visit.desk.theatre).await?;
-    parked.iter_mut().for_each(|one| one.since = on_its_clocks(&one.since, zone));
+    parked.iter_mut().for_each(|one| one.since = local_iso(&one.since, zone));
     Ok(visit.show(|desk| parked_page(desk, parked, refused)))
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn decide(
         let entry = (visit.desk.theatre.as_str(), parked, decision);
         bookings::decide_parked(&visit.state, &visit.staff, entry, &request, &intent).await
     };
-    let Err(problem) = done.await else { return Ok(visit.see("parked?done=true")) };
+    let Err(problem) = done.await else { return Ok(visit.redirect_to("parked?done=true")) };
     let form = form.named(format!("{name}-{parked}")).with_checked_reason();
     let visit = match problem.code() {
         _ if form.is_refused() => visit.refuse_in_words(&problem, FIELDS_REFUSED)?,

@@ -14,13 +14,13 @@ use http::Code;
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     let tariff = organiser::tariff(&visit.state, &visit.desk.theatre).await?;
-    let ground = organiser::load_price_input(&visit.state, &visit.desk.theatre).await?;
-    let form = tariff_form(&tariff, currency_of(&ground.currency)?);
-    page(visit, &ground, form)
+    let price_input = organiser::load_price_input(&visit.state, &visit.desk.theatre).await?;
+    let form = tariff_form(&tariff, currency_of(&price_input.currency)?);
+    page(visit, &price_input, form)
 }
 
-fn page(visit: StaffVisit, ground: &PriceInput, form: Form) -> SignedInPageResult {
-    let (lines, currency) = (lines(ground, &form), currency_of(&ground.currency)?);
+fn page(visit: StaffVisit, price_input: &PriceInput, form: Form) -> SignedInPageResult {
+    let (lines, currency) = (lines(price_input, &form), currency_of(&price_input.currency)?);
     Ok(visit.show(|desk| prices_page(desk, form, lines, currency)))
 }
 
@@ -30,22 +30,22 @@ pub(super) fn currency_of(code: &str) -> Result<Currency, PageError> {
 }
 
 /// All categories of the rooms and of the form.
-fn lines(ground: &PriceInput, form: &Form) -> Vec<PriceLine> {
+fn lines(price_input: &PriceInput, form: &Form) -> Vec<PriceLine> {
     let priced = form.with_prefix(PRICE).map(|(category, _)| category);
-    let all: BTreeSet<&str> = priced.chain(ground.categories.keys().map(String::as_str)).collect();
+    let all: BTreeSet<&str> = priced.chain(price_input.categories.keys().map(String::as_str)).collect();
     let line = |category: &str| PriceLine {
         category: category.to_owned(),
-        label: ground.label_of(category),
-        is_in_a_room: ground.categories.contains_key(category),
+        label: price_input.label_of(category),
+        is_in_a_room: price_input.categories.contains_key(category),
     };
     all.into_iter().map(line).collect()
 }
 
 pub(super) async fn set(visit: StaffVisit, SentForm(mut form): SentForm) -> SignedInPageResult {
-    let ground = organiser::load_price_input(&visit.state, &visit.desk.theatre).await?;
-    let tariff = read_tariff(&mut form, currency_of(&ground.currency)?);
+    let price_input = organiser::load_price_input(&visit.state, &visit.desk.theatre).await?;
+    let tariff = read_tariff(&mut form, currency_of(&price_input.currency)?);
     if form.is_refused() {
-        return page(visit.refuse_fields(), &ground, form);
+        return page(visit.refuse_fields(), &price_input, form);
     }
     let done = async {
         let tariff = TariffView { version: form.whole("version", "The version").map_err(malformed)?, ..tariff };
@@ -54,14 +54,14 @@ pub(super) async fn set(visit: StaffVisit, SentForm(mut form): SentForm) -> Sign
         organiser::set_tariff(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     let visit = match done.await {
-        Ok(_) => return Ok(visit.see("prices?done=true")),
+        Ok(_) => return Ok(visit.redirect_to("prices?done=true")),
         // A stale form must not overwrite newer prices: it keeps its old version.
         Err(problem) if problem.code() == Code::WrongState => {
             visit.refuse_in_words(&problem, "organiser.prices_changed")?
         }
         Err(problem) => visit.refuse(&problem)?,
     };
-    page(visit, &ground, form)
+    page(visit, &price_input, form)
 }
 
 #[cfg(test)]
@@ -71,8 +71,8 @@ mod tests {
     fn lines_of(prices: &[(&str, &str)]) -> Vec<PriceLine> {
         let categories = [("cat-2", "Premium"), ("gold", "Gold"), ("vip", "Premium")];
         let categories = categories.map(|(name, label)| (name.to_owned(), label.to_owned()));
-        let ground = PriceInput { currency: "INR".to_owned(), categories: categories.into() };
-        lines(&ground, &Form::new(prices.iter().copied()))
+        let price_input = PriceInput { currency: "INR".to_owned(), categories: categories.into() };
+        lines(&price_input, &Form::new(prices.iter().copied()))
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub(super) struct CalendarQuery {
     time: String,
 }
 
-pub(super) async fn calendar(visit: StaffVisit, PageQuery(asked): PageQuery<CalendarQuery>) -> SignedInPageResult {
-    let CalendarQuery { from, screen, day, time } = asked;
+pub(super) async fn calendar(visit: StaffVisit, PageQuery(query): PageQuery<CalendarQuery>) -> SignedInPageResult {
+    let CalendarQuery { from, screen, day, time } = query;
     show_calendar(visit, from.as_deref(), new_show(screen, day, time)).await
 }
 
@@ -54,9 +54,9 @@ fn week_of(form: &Form) -> Option<String> {
 }
 
 /// The calendar after a form was saved.
-fn see_calendar(visit: &StaffVisit, from: Option<String>) -> Response {
+fn redirect_to_calendar(visit: &StaffVisit, from: Option<String>) -> Response {
     let from = from.map(|day| format!("from={day}&")).unwrap_or_default();
-    visit.see(&format!("shows?{from}done=true"))
+    visit.redirect_to(&format!("shows?{from}done=true"))
 }
 
 pub(super) async fn add_show(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
@@ -69,7 +69,7 @@ pub(super) async fn add_show(visit: StaffVisit, SentForm(form): SentForm) -> Sig
         organiser::plan_shows(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
-        Ok(_) => Ok(see_calendar(&visit, from)),
+        Ok(_) => Ok(redirect_to_calendar(&visit, from)),
         Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), form).await,
     }
 }
@@ -82,7 +82,7 @@ pub(super) async fn move_draft(visit: StaffVisit, SentForm(form): SentForm) -> S
         organiser::move_show(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match done.await {
-        Ok(_) => Ok(see_calendar(&visit, from)),
+        Ok(_) => Ok(redirect_to_calendar(&visit, from)),
         Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), refused_move(&form)).await,
     }
 }
@@ -112,7 +112,7 @@ pub(super) async fn plan(visit: StaffVisit, SentForm(form): SentForm) -> SignedI
             // The service has read the day.
             let from = form.get("from").trim().parse::<NaiveDate>();
             let from = from.map(|day| format!("from={day}&")).unwrap_or_default();
-            Ok(visit.see(&format!("shows?{from}done=true")))
+            Ok(visit.redirect_to(&format!("shows?{from}done=true")))
         }
         Err(problem) => page(visit.refuse(&problem)?, form).await,
     }
@@ -134,7 +134,7 @@ pub(super) async fn add_film(visit: StaffVisit, SentForm(form): SentForm) -> Sig
         organiser::add_film(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
-        Ok(_) => Ok(visit.see("films?done=true")),
+        Ok(_) => Ok(visit.redirect_to("films?done=true")),
         Err(problem) => list_films(visit.refuse(&problem)?, form).await,
     }
 }

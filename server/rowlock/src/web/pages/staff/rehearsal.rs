@@ -42,7 +42,7 @@ pub(super) async fn start(visit: VisitOf<Uuid>, SentForm(mut form): SentForm) ->
         rehearsals::start(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match started.await {
-        Ok(()) => Ok(visit.see(&format!("shows/{show}/rehearsal"))),
+        Ok(()) => Ok(visit.redirect_to(&format!("shows/{show}/rehearsal"))),
         Err(problem) if problem.code() == Code::WrongState => {
             page(visit.refuse_in_words(&problem, "rehearsal.impossible")?, show, form).await
         }
@@ -53,11 +53,11 @@ pub(super) async fn start(visit: VisitOf<Uuid>, SentForm(mut form): SentForm) ->
 pub(super) async fn stop(visit: VisitOf<Uuid>) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
     rehearsals::request_stop(&visit.state, &visit.desk.theatre, show).await?;
-    Ok(visit.see(&format!("shows/{show}/rehearsal")))
+    Ok(visit.redirect_to(&format!("shows/{show}/rehearsal")))
 }
 
 pub(super) async fn delete(visit: VisitOf<Uuid>) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
     rehearsals::delete(&visit.state, &visit.desk.theatre, show).await?;
-    Ok(visit.see(&format!("shows/{show}/rehearsal?done=true")))
+    Ok(visit.redirect_to(&format!("shows/{show}/rehearsal?done=true")))
 }

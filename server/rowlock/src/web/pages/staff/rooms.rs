@@ -30,7 +30,7 @@ async fn screens_page(visit: StaffVisit, form: Form) -> SignedInPageResult {
 
 pub(super) async fn import(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     match imported(&visit, &form).await {
-        Ok(layout) => Ok(visit.see(&format!("layouts/{layout}"))),
+        Ok(layout) => Ok(visit.redirect_to(&format!("layouts/{layout}"))),
         Err(problem) => screens_page(visit.refuse(&problem)?, form).await,
     }
 }
@@ -64,7 +64,7 @@ pub(super) async fn set_focus(visit: VisitOf<Uuid>, SentForm(form): SentForm) ->
         stored_id(&organiser::set_focus(&visit.state, &action, layout, focus).await?)
     };
     match done.await {
-        Ok(turned) => Ok(visit.see(&format!("layouts/{turned}"))),
+        Ok(turned) => Ok(visit.redirect_to(&format!("layouts/{turned}"))),
         Err(problem) => room_page(visit.refuse(&problem)?, layout, form).await,
     }
 }
@@ -84,9 +84,9 @@ async fn room_page(visit: StaffVisit, id: Uuid, form: Form) -> SignedInPageResul
 }
 
 async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) -> Result<Preview, PageError> {
-    // What it costs is another page's; the drawing wants some price, and in the theatre's currency.
-    let ground = organiser::load_price_input(state, theatre).await?;
-    let currency = currency_of(&ground.currency)?;
+    // The plan needs a price per category. The drawing shows none, so all are 0, in the theatre's currency.
+    let price_input = organiser::load_price_input(state, theatre).await?;
+    let currency = currency_of(&price_input.currency)?;
     let by_category = room.categories().iter().map(|category| (category.name.clone(), 0)).collect();
     let plan = room.plan_view(id, &PriceList { currency, by_category }, None).map_err(|_| PageError::Fault)?;
     Ok(Preview { plan, dots: room.dots() })
@@ -103,7 +103,7 @@ pub(super) struct SectionQuery {
     section: Option<usize>,
 }
 
-/// A room on the drawing board, or a section of a room that is too large for it; what is saved there is another room.
+/// Opens a room in the layout editor, or a section of a room too large for it. Saving creates another room.
 pub(super) async fn edit(
     visit: VisitOf<Uuid>,
     PageQuery(SectionQuery { section }): PageQuery<SectionQuery>,
@@ -139,7 +139,7 @@ pub(super) async fn create(visit: StaffVisit, SentForm(form): SentForm) -> Signe
         organiser::create_screen(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
-        Ok(_) => Ok(visit.see("screens?done=true")),
+        Ok(_) => Ok(visit.redirect_to("screens?done=true")),
         Err(problem) => room_page(visit.refuse(&problem)?, layout, form.named(NEW_SCREEN)).await,
     }
 }
@@ -152,13 +152,13 @@ pub(super) async fn publish(visit: StaffVisit, SentForm(form): SentForm) -> Sign
         organiser::publish(&visit.state, &visit.action(&intent, &request.reason), screen, &request).await
     };
     match done.await {
-        Ok(answer) => Ok(visit.see(&after_publishing(screen, &answer))),
+        Ok(answer) => Ok(visit.redirect_to(&path_after_publishing(screen, &answer))),
         Err(problem) => room_page(visit.refuse(&problem)?, layout, form.named(PUBLISH)).await,
     }
 }
 
-/// House seats that the new room has not are named next.
-fn after_publishing(screen: &str, answer: &Answer) -> String {
+/// Returns the next page: the house seats, if the new room lacks some of them, else the screens.
+fn path_after_publishing(screen: &str, answer: &Answer) -> String {
     let view = serde_json::from_slice::<ScreenView>(answer.body());
     match view.map(|view| view.house_seats_gone.is_empty()) {
         Ok(false) => format!("screens/{screen}/house-seats?done=true"),
@@ -184,13 +184,13 @@ async fn house_seats_page(visit: StaffVisit, screen: &str, mut form: Form, unkno
         rows.map(|(section, view)| HouseRow { section, labels: labels(&layout, view.first, view.numbers.len()), view });
     let rows: Vec<HouseRow> = rows.collect();
     if rows.is_empty() {
-        write_down(&mut form);
+        write_ticked_seats_as_text(&mut form);
     }
     Ok(visit.show(|desk| pages::house_seats_page(desk, standing, rows, form, unknown)))
 }
 
-/// For a room that is too large for boxes: the ticked seats as text. The screen has got such a room meanwhile.
-fn write_down(form: &mut Form) {
+/// Moves the ticked seats to the text field, for a screen that has got a room too large for checkboxes meanwhile.
+fn write_ticked_seats_as_text(form: &mut Form) {
     let names = form.filled("names");
     let names: Vec<String> = names.into_iter().chain(form.all("seat").map(str::to_owned)).collect();
     form.set("names", names.join(", "));
@@ -213,13 +213,13 @@ pub(super) async fn keep_seats(visit: VisitOf<String>, SentForm(form): SentForm)
         organiser::keep_standing_seats(&visit.state, &visit.action(&intent, &request.reason), &screen, &request).await
     };
     let Err(problem) = done.await else {
-        return Ok(visit.see(&format!("screens/{screen}/house-seats?done=true")));
+        return Ok(visit.redirect_to(&format!("screens/{screen}/house-seats?done=true")));
     };
     let form = form.with_checked_reason();
     let form = if form.is_ticked("forgets") { form.named(FORGET) } else { form.named(KEEP) };
     let mut unknown = Vec::new();
     if form.is(KEEP) && matches!(problem.code(), Code::UnknownSeat | Code::WrongState) {
-        unknown = unknown_by_now(&visit, &screen, &request.seats).await?;
+        unknown = find_unknown_seats(&visit, &screen, &request.seats).await?;
     }
     let visit = match problem.code() {
         _ if form.is_refused() => visit.refuse_fields(),
@@ -229,8 +229,12 @@ pub(super) async fn keep_seats(visit: VisitOf<String>, SentForm(form): SentForm)
     house_seats_page(visit, &screen, form, unknown).await
 }
 
-/// Those of the seats that the screen's current room does not have: it may have got another room since they were chosen.
-async fn unknown_by_now(visit: &StaffVisit, screen: &str, seats: &[String]) -> Result<Vec<String>, SignedInPageError> {
+/// Returns the seats that the screen's current room lacks: it may have got another room since they were chosen.
+async fn find_unknown_seats(
+    visit: &StaffVisit,
+    screen: &str,
+    seats: &[String],
+) -> Result<Vec<String>, SignedInPageError> {
     let (state, theatre) = (&visit.state, &visit.desk.theatre);
     let standing = organiser::standing_seats(state, theatre, screen).await?;
     Ok(organiser::unknown_seats(state, theatre, standing.layout, seats).await?)

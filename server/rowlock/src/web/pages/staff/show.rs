@@ -1,4 +1,4 @@
-//! A single show: how it is sold, that it will not take place, and its move to another screen.
+//! The page of one show: its terms of sale, its cancellation, and its move to another screen.
 
 use app::staff::pages::organiser::{
     CANCEL, DEFECTS, PRICE, PriceLine, ShowPage, TERMS, defects_request, move_page, show_form, terms_request,
@@ -17,30 +17,30 @@ use crate::AppState;
 use backoffice::organiser::{self, PriceInput};
 
 /// Reload interval of a show that is being cancelled or moved, seconds.
-const LOOK_AGAIN_S: &str = "2";
+const RELOAD_S: &str = "2";
 
 /// A show with the data of its page.
 struct EditedShow {
     show: OrganisedShow,
-    ground: PriceInput,
+    price_input: PriceInput,
     currency: Currency,
 }
 
 impl EditedShow {
     async fn of(state: &AppState, theatre: &str, show: Uuid) -> Result<Self, PageError> {
         let show = organiser::show(state, theatre, show).await?;
-        let ground = organiser::load_price_input(state, theatre).await?;
+        let price_input = organiser::load_price_input(state, theatre).await?;
         let currency = currency_of(&show.currency)?;
-        Ok(Self { show, ground, currency })
+        Ok(Self { show, price_input, currency })
     }
 
     /// The page, with the refused form if there is one.
     async fn page(self, visit: StaffVisit, form: Form) -> SignedInPageResult {
-        let Self { show, ground, currency } = self;
+        let Self { show, price_input, currency } = self;
         let terms = if form.is(TERMS) { form.clone() } else { show_form(&show, currency) };
         let line = |(category, _): (&str, &str)| PriceLine {
             category: category.to_owned(),
-            label: ground.label_of(category),
+            label: price_input.label_of(category),
             is_in_a_room: true,
         };
         let lines = terms.with_prefix(PRICE).map(line).collect();
@@ -50,10 +50,10 @@ impl EditedShow {
         let is_moving =
             show.moved.as_ref().is_some_and(|moved| matches!(moved.state, MoveState::Closing | MoveState::Carried));
         let screens = organiser::screens(&visit.state, &visit.desk.theatre).await?;
-        let prices = show.prices.iter().map(|(category, minor)| (ground.label_of(category), *minor)).collect();
+        let prices = show.prices.iter().map(|(category, minor)| (price_input.label_of(category), *minor)).collect();
         let mut page = visit.show(|desk| ShowPage { desk, show, prices, terms, form, screens, currency, is_over });
         if is_being_undone || is_moving {
-            page.headers_mut().insert(header::REFRESH, HeaderValue::from_static(LOOK_AGAIN_S));
+            page.headers_mut().insert(header::REFRESH, HeaderValue::from_static(RELOAD_S));
         }
         Ok(page)
     }
@@ -79,7 +79,7 @@ pub(super) async fn terms(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> Sig
         }
     };
     match done.await {
-        Ok(_) => Ok(visit.see(&format!("shows/{show}?done=true"))),
+        Ok(_) => Ok(visit.redirect_to(&format!("shows/{show}?done=true"))),
         Err(problem) => seen.page(visit.refuse(&problem)?, form).await,
     }
 }
@@ -97,7 +97,7 @@ pub(super) async fn cancel(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> Si
         organiser::call_off(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match done.await {
-        Ok(_) => Ok(visit.see(&format!("shows/{show}"))),
+        Ok(_) => Ok(visit.redirect_to(&format!("shows/{show}"))),
         Err(problem) => refused(visit.refuse(&problem)?, show, form.named(CANCEL)).await,
     }
 }
@@ -110,7 +110,7 @@ pub(super) async fn defective_seats(visit: VisitOf<Uuid>, SentForm(form): SentFo
         organiser::withdraw_seats(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match done.await {
-        Ok(_) => Ok(visit.see(&format!("shows/{show}?done=true"))),
+        Ok(_) => Ok(visit.redirect_to(&format!("shows/{show}?done=true"))),
         Err(problem) => refused(visit.refuse(&problem)?, show, form.named(DEFECTS)).await,
     }
 }
@@ -129,7 +129,7 @@ async fn preview_page(mut visit: StaffVisit, show: Uuid, screen: &str, form: For
     let preview = match organiser::preview_move(&visit.state, &visit.desk.theatre, show, screen).await {
         Ok(preview) => Some(preview),
         Err(problem) => {
-            let refused_before = visit.desk.trouble.is_some();
+            let refused_before = visit.desk.error.is_some();
             visit = if refused_before { visit.solvable(&problem)? } else { visit.refuse(&problem)? };
             None
         }
@@ -145,7 +145,7 @@ pub(super) async fn start_move(visit: VisitOf<Uuid>, SentForm(form): SentForm) -
         organiser::move_show(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match done.await {
-        Ok(_) => Ok(visit.see(&format!("shows/{show}"))),
+        Ok(_) => Ok(visit.redirect_to(&format!("shows/{show}"))),
         Err(problem) => preview_page(visit.refuse(&problem)?, show, &request.screen, form.with_checked_reason()).await,
     }
 }

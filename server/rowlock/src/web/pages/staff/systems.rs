@@ -1,7 +1,7 @@
 //! The page of other systems, and its forms. They do what the API does, through the same services.
 
 use app::staff::pages::Form;
-use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, endpoint_request, key_request, systems_page};
+use app::staff::pages::systems::{CreatedSecret, NEW_KEY, NEW_WEBHOOK, endpoint_request, key_request, systems_page};
 use domain::VariantName;
 use domain::api::systems::{ApiKeyMade, EndpointChange, EndpointMade, EndpointState, ReasonRequest};
 use language::say;
@@ -21,8 +21,8 @@ pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     page(visit, None, Form::default()).await
 }
 
-/// The page, with a secret that was just made, or with the refused form.
-async fn page(visit: StaffVisit, made: Option<Made>, form: Form) -> SignedInPageResult {
+/// The page, with a secret that was just created, or with the refused form.
+async fn page(visit: StaffVisit, created: Option<CreatedSecret>, form: Form) -> SignedInPageResult {
     let (state, theatre) = (&visit.state, &visit.desk.theatre);
     let keys = api_keys::list(state, theatre).await?;
     let mut endpoints = Vec::new();
@@ -31,7 +31,7 @@ async fn page(visit: StaffVisit, made: Option<Made>, form: Form) -> SignedInPage
         deliveries.truncate(MAX_SHOWN);
         endpoints.push((endpoint, deliveries));
     }
-    Ok(visit.show(|desk| systems_page(desk, keys, endpoints, made, form)))
+    Ok(visit.show(|desk| systems_page(desk, keys, endpoints, created, form)))
 }
 
 /// The outcome of a form: its secret, shown once, or the page again, or the problem.
@@ -39,12 +39,12 @@ async fn after(
     mut visit: StaffVisit,
     form: Form,
     done: Result<Answer, Problem>,
-    made: fn(&Answer) -> Option<Made>,
+    created_secret: fn(&Answer) -> Option<CreatedSecret>,
 ) -> SignedInPageResult {
     let problem = match done {
-        Ok(answer) => match made(&answer) {
-            Some(made) => return page(visit, Some(made), Form::default()).await,
-            None => return Ok(visit.see("systems")),
+        Ok(answer) => match created_secret(&answer) {
+            Some(secret) => return page(visit, Some(secret), Form::default()).await,
+            None => return Ok(visit.redirect_to("systems")),
         },
         Err(problem) => problem,
     };
@@ -55,22 +55,22 @@ async fn after(
         Code::WrongState => Some(say!(in page_locale::language(), "systems.changed")),
         _ => None,
     };
-    if let (Some(words), Some(trouble)) = (words, &mut visit.desk.trouble) {
-        trouble.words.words = words;
+    if let (Some(words), Some(error)) = (words, &mut visit.desk.error) {
+        error.message.words = words;
     }
     page(visit, None, form).await
 }
 
-fn nothing(_: &Answer) -> Option<Made> {
+fn no_secret(_: &Answer) -> Option<CreatedSecret> {
     None
 }
 
-fn secret_of(answer: &Answer) -> Option<Made> {
-    serde_json::from_slice::<EndpointMade>(answer.body()).ok().map(|made| Made::Secret(made.secret))
+fn secret_of(answer: &Answer) -> Option<CreatedSecret> {
+    serde_json::from_slice::<EndpointMade>(answer.body()).ok().map(|made| CreatedSecret::SigningSecret(made.secret))
 }
 
-fn key_of(answer: &Answer) -> Option<Made> {
-    serde_json::from_slice::<ApiKeyMade>(answer.body()).ok().map(|made| Made::Key(made.key))
+fn key_of(answer: &Answer) -> Option<CreatedSecret> {
+    serde_json::from_slice::<ApiKeyMade>(answer.body()).ok().map(|made| CreatedSecret::ApiKey(made.key))
 }
 
 pub(super) async fn make_key(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
@@ -91,7 +91,7 @@ pub(super) async fn revoke_key(visit: VisitOf<Uuid>, SentForm(form): SentForm) -
         api_keys::revoke(&visit.state, &visit.action(&intent, &request.reason), key).await
     }
     .await;
-    after(visit, form.named(format!("revoke-{key}")), done, nothing).await
+    after(visit, form.named(format!("revoke-{key}")), done, no_secret).await
 }
 
 pub(super) async fn make_webhook(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
@@ -125,7 +125,7 @@ pub(super) async fn switch(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> Si
         webhooks::change(&visit.state, &visit.action(&intent, &request.reason), endpoint, &request).await
     }
     .await;
-    after(visit, form.named(format!("{}-{endpoint}", state.as_str())), done, nothing).await
+    after(visit, form.named(format!("{}-{endpoint}", state.as_str())), done, no_secret).await
 }
 
 pub(super) async fn replay(visit: StaffVisit<(String, Uuid, i64)>, SentForm(form): SentForm) -> SignedInPageResult {
@@ -136,5 +136,5 @@ pub(super) async fn replay(visit: StaffVisit<(String, Uuid, i64)>, SentForm(form
         webhooks::replay(&visit.state, &visit.action(&intent, &request.reason), endpoint, delivery).await
     }
     .await;
-    after(visit, form.named(format!("replay-{delivery}")), done, nothing).await
+    after(visit, form.named(format!("replay-{delivery}")), done, no_secret).await
 }

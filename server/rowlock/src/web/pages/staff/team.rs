@@ -1,4 +1,4 @@
-//! The pages of who works in a theatre and of what was done there. They do what the API does, through the same service.
+//! The pages of a theatre's staff and of its audit log. They do what the API does, through the same service.
 
 use app::staff::pages::Form;
 use app::staff::pages::team::{audit_page, grant_request, team_page};
@@ -6,7 +6,7 @@ use domain::api::accounts::AuditQuery;
 
 use super::super::{PageError, PageQuery, SignedInPageResult};
 use super::visit::{SentForm, StaffVisit};
-use super::{on_its_clocks, zone_of};
+use super::{local_iso, zone_of};
 use http::Code;
 use identity::{accounts, audit};
 
@@ -26,7 +26,7 @@ pub(super) async fn change(visit: StaffVisit, SentForm(form): SentForm) -> Signe
         let intent = visit.intent(&form, &request)?;
         accounts::change_role(&visit.state, &visit.staff, &visit.desk.theatre, &request, &intent).await
     };
-    let Err(problem) = done.await else { return Ok(visit.see("team?done=true")) };
+    let Err(problem) = done.await else { return Ok(visit.redirect_to("team?done=true")) };
     let visit = match problem.code() {
         // "Not found" does not fit an address without an account.
         Code::NotFound => visit.refuse_in_words(&problem, "team.no_account")?,
@@ -44,6 +44,6 @@ pub(super) async fn acts(
     // A page that is full is followed by another, perhaps an empty one.
     let is_full = i64::try_from(lines.len()).is_ok_and(|count| count == audit::PER_PAGE);
     let next = lines.last().filter(|_| is_full).map(|line| line.number);
-    let lines = lines.into_iter().map(|line| (line.clone(), on_its_clocks(&line.at, zone))).collect();
+    let lines = lines.into_iter().map(|line| (line.clone(), local_iso(&line.at, zone))).collect();
     Ok(visit.show(|desk| audit_page(desk, lines, before.is_some(), next)))
 }

@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use domain::api::theatres::ManagedTheatre;
 
-use super::super::{PageError, SignedInPageResult, see, signed_in};
+use super::super::{PageError, SignedInPageResult, redirect_to, signed_in};
 use super::entrance_page;
-use super::visit::{SentForm, StaffVisit, hindrance, malformed};
+use super::visit::{SentForm, StaffVisit, malformed, staff_error};
 use crate::AppState;
 use backoffice::organiser;
 use http::idempotency::{IdempotencyKey, Intent};
@@ -30,7 +30,7 @@ pub(super) async fn change(visit: StaffVisit, SentForm(form): SentForm) -> Signe
         organiser::change_theatre(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
-        Ok(_) => Ok(visit.see("theatre?done=true")),
+        Ok(_) => Ok(visit.redirect_to("theatre?done=true")),
         Err(problem) => page(visit.refuse(&problem)?, Some(form)).await,
     }
 }
@@ -50,10 +50,10 @@ pub(super) async fn create(
         serde_json::from_slice::<ManagedTheatre>(answer.body()).map_err(|cause| Problem::internal(&cause))
     };
     match done.await {
-        Ok(made) => Ok(see(&format!("/staff/{}/theatre?done=true", made.id))),
+        Ok(made) => Ok(redirect_to(&format!("/staff/{}/theatre?done=true", made.id))),
         Err(problem) if matches!(problem.code(), Code::Internal | Code::DatabaseUnavailable) => Err(problem.into()),
         Err(problem) => {
-            let page = entrance_page(&state, &staff, Some((form, hindrance(&problem)))).await?;
+            let page = entrance_page(&state, &staff, Some((form, staff_error(&problem)))).await?;
             Ok((problem.code().describe().0, page).into_response())
         }
     }

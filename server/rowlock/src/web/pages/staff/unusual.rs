@@ -1,4 +1,4 @@
-//! The page of what is unusual, and its form. They do what the API does, through the same service.
+//! The page of unusual hold patterns, and its form. They do what the API does, through the same service.
 
 use app::staff::pages::REASON;
 use app::staff::pages::unusual::unusual_page;
@@ -23,7 +23,7 @@ pub(super) async fn dismiss(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> S
         fairness::dismiss(&visit.state, &visit.action(&intent, &request.reason), flag).await
     };
     match done.await {
-        Ok(_) => Ok(visit.see("unusual")),
+        Ok(_) => Ok(visit.redirect_to("unusual")),
         // The general messages about bookings do not fit this page.
         Err(problem) if problem.code() == Code::Malformed => {
             show_page(visit.refuse_in_words(&problem, "unusual.refused")?).await

@@ -1,15 +1,15 @@
-//! A request to a theatre's page: who asks, what may be opened, and how it is answered.
+//! A request to a page of a theatre: the caller, the permission check and the answer.
 
-use app::staff::pages::{Desk, Form, Section, Trouble};
+use app::staff::pages::{Desk, Form, FormError, Section};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use language::{Hindrance, say};
+use language::{StaffError, say};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::super::{PageError, SignedInPageError, private, see, signed_in};
+use super::super::{PageError, SignedInPageError, private_page, redirect_to, signed_in};
 use crate::AppState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem, page_locale};
@@ -59,7 +59,7 @@ impl<P: DeserializeOwned + Send> FromRequestParts<AppState> for StaffVisit<P> {
         let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
         let done = Query::try_from_uri(&parts.uri).is_ok_and(|Query(DoneQuery { done })| done);
         let (name, roles, key) = (found.name, staff.roles_at(&theatre), ids::new_id().to_string());
-        let desk = Desk { theatre, name, roles, section, key, done, trouble: None };
+        let desk = Desk { theatre, name, roles, section, key, done, error: None };
         let (state, address) = (state.clone(), parts.uri.path().to_owned());
         Ok(Self { state, staff, desk, path, address, status: StatusCode::OK })
     }
@@ -86,12 +86,12 @@ impl<P> StaffVisit<P> {
         StaffAction { staff: &self.staff, theatre: &self.desk.theatre, intent, reason }
     }
 
-    /// Puts a problem onto the page that answers, with its status, in the page's own words if it has some.
+    /// Shows a problem on the page that answers, with the problem's status; in these words, if given.
     pub fn fail(mut self, problem: &Problem, words: Option<String>) -> Self {
         self.status = problem.code().describe().0;
-        self.desk.trouble = Some(match words {
-            Some(words) => Trouble { words: words.into(), findings: Vec::new() },
-            None => Trouble { words: hindrance(problem), findings: problem.view().findings },
+        self.desk.error = Some(match words {
+            Some(words) => FormError { message: words.into(), findings: Vec::new() },
+            None => FormError { message: staff_error(problem), findings: problem.view().findings },
         });
         self
     }
@@ -126,12 +126,12 @@ impl<P> StaffVisit<P> {
 
     /// The page that answers. It is never cached.
     pub fn show<T: app::Page>(self, page: impl FnOnce(Desk) -> T) -> Response {
-        (self.status, private(page(self.desk))).into_response()
+        (self.status, private_page(page(self.desk))).into_response()
     }
 
     /// Redirects to another page of the theatre.
-    pub fn see(&self, rest: &str) -> Response {
-        see(&format!("/staff/{}/{rest}", self.desk.theatre))
+    pub fn redirect_to(&self, rest: &str) -> Response {
+        redirect_to(&format!("/staff/{}/{rest}", self.desk.theatre))
     }
 }
 
@@ -158,6 +158,6 @@ pub(super) fn marked() -> String {
     say!(in page_locale::language(), FIELDS_REFUSED)
 }
 
-pub(super) fn hindrance(problem: &Problem) -> Hindrance {
+pub(super) fn staff_error(problem: &Problem) -> StaffError {
     language::with_language(page_locale::language(), || language::problem_for_staff(&problem.view()))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use app::staff::pages::organiser::{OPENS, PER_SECOND, RoomPart, RoomStands, WaitingRoomPage};
+use app::staff::pages::organiser::{OPENS, PER_SECOND, RoomPart, WaitingRoomPage, WaitingRoomState};
 use app::staff::pages::{Form, REASON, Refusal};
 use axum::http::{HeaderValue, header};
 use domain::api::systems::MAX_REASON_CHARS;
@@ -23,9 +23,9 @@ use platform::clock::rfc3339;
 use waiting_room::{Overview, SwitchError};
 
 /// Reload interval of the figures, seconds.
-const LOOK_AGAIN_S: u32 = 5;
-/// An instant on the clocks of a theatre to the minute, as fields have it, is so much of one to the second.
-const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
+const RELOAD_S: u32 = 5;
+/// Length of a local time to the minute, as fields have it.
+const MINUTE_CHARS: usize = "2026-12-01T10:00".len();
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -33,8 +33,8 @@ pub(super) struct FiguresQuery {
     still: bool,
 }
 
-pub(super) async fn show_page(visit: VisitOf<Uuid>, PageQuery(asked): PageQuery<FiguresQuery>) -> SignedInPageResult {
-    WaitingRoomVisit::of(visit).await?.page(RoomPart::Figures { is_still: asked.still }).await
+pub(super) async fn show_page(visit: VisitOf<Uuid>, PageQuery(query): PageQuery<FiguresQuery>) -> SignedInPageResult {
+    WaitingRoomVisit::of(visit).await?.page(RoomPart::Figures { is_still: query.still }).await
 }
 
 pub(super) async fn terms(visit: VisitOf<Uuid>) -> SignedInPageResult {
@@ -71,7 +71,7 @@ fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Opti
 
 fn to_the_minute(show: &Show, at: Timestamp) -> String {
     let mut local = show.local_iso(at);
-    local.truncate(TO_THE_MINUTE);
+    local.truncate(MINUTE_CHARS);
     local
 }
 
@@ -105,8 +105,7 @@ pub(super) async fn switch_off(visit: VisitOf<Uuid>, SentForm(form): SentForm) -
     WaitingRoomVisit { visit, show }.after(done, form, RoomPart::End).await
 }
 
-/// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
-/// about none.
+/// Shows in the reader's language why a change was refused: beside the field at fault, or above the form if no field is.
 fn mark_refusal(
     visit: StaffVisit,
     mut form: Form,
@@ -149,7 +148,7 @@ impl WaitingRoomVisit {
         Ok(Self { visit, show })
     }
 
-    /// The way on, or the form again in its part.
+    /// Redirects after a change, or shows the refused form again.
     async fn after<T>(
         self,
         done: Result<T, SwitchError>,
@@ -158,7 +157,7 @@ impl WaitingRoomVisit {
     ) -> SignedInPageResult {
         let Self { visit, show } = self;
         let Err(refused) = done else {
-            return Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id)));
+            return Ok(visit.redirect_to(&format!("shows/{}/waiting-room?done=true", show.id)));
         };
         let (visit, form) = mark_refusal(visit, form, refused)?;
         Self { visit, show }.page(part(form)).await
@@ -168,12 +167,12 @@ impl WaitingRoomVisit {
         let Self { visit, show } = self;
         let room = waiting_room::overview(&visit.state, show.id).await?;
         let now = visit.state.clock.now();
-        // No more admissions. A caller whose change came as booking closed still sees the input.
+        // Once booking has closed, only a caller whose change was just refused still sees the form.
         let is_closed = catalogue::sales_open(&show, now).is_err();
-        let has_tried = visit.desk.trouble.is_some();
+        let has_tried = visit.desk.error.is_some();
         let part = if is_closed && !has_tried { RoomPart::Figures { is_still: true } } else { part };
         let again = room.is_some() && matches!(part, RoomPart::Figures { is_still: false });
-        let stands = |room: Overview| RoomStands {
+        let room_state = |room: Overview| WaitingRoomState {
             opens_local: show.local_iso(room.opens_at),
             is_settled: room.is_settled,
             is_on_sale: catalogue::on_sale(&show, now).is_ok(),
@@ -190,13 +189,13 @@ impl WaitingRoomVisit {
             show: show.id,
             title: show.film.clone(),
             starts_local: show.local_iso(show.starts_at),
-            room: room.map(stands),
+            room: room.map(room_state),
             part,
             is_closed,
             suggested: sold_from.map(|from| to_the_minute(&show, from)).unwrap_or_default(),
         });
         // The reload shows the figures alone: a confirmation is shown once.
-        if again && let Ok(after) = HeaderValue::try_from(format!("{LOOK_AGAIN_S}; url={here}")) {
+        if again && let Ok(after) = HeaderValue::try_from(format!("{RELOAD_S}; url={here}")) {
             page.headers_mut().insert(header::REFRESH, after);
         }
         Ok(page)

@@ -1,5 +1,7 @@
-//! Forms at the box office, of bookings, tills, the day and a PIN: each does one act through the API's service, then shows the
-//! new state. What was typed and refused is shown again, with what is wrong beside its field.
+//! Forms at the box office, of bookings, tills, the day and a PIN. Each performs one action of the API's service and then
+//! shows the new state. A refused form keeps its input, with each error beside its field.
+
+use std::collections::BTreeMap;
 
 use app::staff::pages::{Form, REASON, Refusal};
 use domain::api::accounts::Password;
@@ -14,7 +16,7 @@ use uuid::Uuid;
 
 use super::super::super::{PageError, SignedInPageError, SignedInPageResult, words};
 use super::super::visit::{SentForm, StaffVisit, VisitOf, malformed, marked};
-use super::{booking_page, counter, day_page, is_manager, paper};
+use super::{booking_page, counter, day_page, is_manager, print_tickets_page};
 use backoffice::box_office;
 use catalogue::read_date;
 use http::idempotency::Answer;
@@ -32,24 +34,24 @@ fn day_of(form: &Form) -> DayQuery {
 }
 
 /// Redirects to the day of the page from which a form was sent.
-fn see_day(visit: &StaffVisit, form: &Form) -> SignedInPageResult {
+fn redirect_to_day(visit: &StaffVisit, form: &Form) -> SignedInPageResult {
     let day = day_of(form).date.map(|date| format!("?date={date}")).unwrap_or_default();
-    Ok(visit.see(&format!("box-office{day}")))
+    Ok(visit.redirect_to(&format!("box-office{day}")))
 }
 
-/// For the others there is no such form.
-fn manager<P>(visit: StaffVisit<P>) -> Result<StaffVisit<P>, SignedInPageError> {
+/// Returns the visit of a manager; 404 for others, whose page has no such form.
+fn require_manager<P>(visit: StaffVisit<P>) -> Result<StaffVisit<P>, SignedInPageError> {
     if is_manager(&visit) { Ok(visit) } else { Err(PageError::NotFound.into()) }
 }
 
 pub(in super::super) async fn set_pin(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
-    let visit = manager(visit)?;
+    let visit = require_manager(visit)?;
     let request = PinRequest { pin: password(&form, "pin"), password: password(&form, "password") };
     let done = async {
         let intent = visit.intent(&form, &PinIntent::of(&visit.state, &request))?;
         accounts::set_pin(&visit.state, &visit.staff, &visit.desk.theatre, &request, &intent).await
     };
-    let Err(problem) = done.await else { return see_day(&visit, &form) };
+    let Err(problem) = done.await else { return redirect_to_day(&visit, &form) };
     let refused = refused_pin(&problem);
     let visit = visit.solvable(&problem)?.fail(&problem, refused.is_refused().then(marked));
     day_page(visit, day_of(&form), refused).await
@@ -79,7 +81,7 @@ pub(in super::super) async fn booking(
         return print(visit, booking, form).await;
     }
     match booking_act(&visit, booking, &act, &form).await {
-        Ok(_) => Ok(visit.see(&format!("box-office/bookings/{booking}"))),
+        Ok(_) => Ok(visit.redirect_to(&format!("box-office/bookings/{booking}"))),
         Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
         Err(problem) => booking_page(visit.refuse(&problem)?, booking, form.named(act)).await,
     }
@@ -89,9 +91,9 @@ async fn booking_act(visit: &StaffVisit, booking: Uuid, act: &str, form: &Form) 
     let (state, counter) = (&visit.state, counter(visit));
     match act {
         "undo" => {
-            // The buyer reads it in the history of the booking.
-            let unasked = || say!(in page_locale::language(), "box_office.undo_reason");
-            let request = Reason { reason: form.filled(REASON).unwrap_or_else(unasked) };
+            // The buyer sees the reason in the history of the booking.
+            let default_reason = || say!(in page_locale::language(), "box_office.undo_reason");
+            let request = Reason { reason: form.filled(REASON).unwrap_or_else(default_reason) };
             box_office::undo(state, counter, booking, &request, &visit.intent(form, &request)?).await
         }
         "pay-out" => {
@@ -99,28 +101,29 @@ async fn booking_act(visit: &StaffVisit, booking: Uuid, act: &str, form: &Form) 
             box_office::pay_out(state, counter, booking, &request, &visit.intent(form, &request)?).await
         }
         "refund" => {
+            let ticked = ticked_seats(form)?;
+            let (seats, labels) = (!ticked.is_empty()).then(|| ticked.into_iter().unzip()).unzip();
             let request = RefundRequest {
-                seats: seats(form)?,
+                seats,
+                labels,
                 reason: form.text(REASON),
                 manager: form.get("manager").parse().map_err(|_| malformed("Who stands for it?"))?,
                 pin: password(form, "pin"),
             };
-            let said = (&request.seats, &request.reason, request.manager);
-            box_office::refund(state, counter, booking, &request, &visit.intent(form, &said)?).await
+            let body = (&request.seats, &request.labels, &request.reason, request.manager);
+            box_office::refund(state, counter, booking, &request, &visit.intent(form, &body)?).await
         }
         _ => Err(Problem::not_found("act")),
     }
 }
 
-/// The seats whose boxes are ticked; none ticked means all of the booking.
-fn seats(form: &Form) -> Result<Option<Vec<SeatIndex>>, Problem> {
-    let ticked = form
-        .with_prefix("seat-")
-        .map(|(seat, _)| seat.parse::<SeatIndex>().map_err(|_| malformed("A seat is a number.")));
-    let mut seats: Vec<SeatIndex> = ticked.collect::<Result<_, _>>()?;
-    seats.sort_unstable();
-    seats.dedup();
-    Ok((!seats.is_empty()).then_some(seats))
+/// The seats whose boxes are ticked, with their labels on the page; none means all of the booking.
+fn ticked_seats(form: &Form) -> Result<BTreeMap<SeatIndex, String>, Problem> {
+    let ticked = form.with_prefix("seat-").map(|(seat, label)| match seat.parse::<SeatIndex>() {
+        Ok(seat) => Ok((seat, label.to_owned())),
+        Err(_) => Err(malformed("A seat is a number.")),
+    });
+    ticked.collect()
 }
 
 async fn print(visit: StaffVisit, booking: Uuid, form: Form) -> SignedInPageResult {
@@ -132,7 +135,7 @@ async fn print(visit: StaffVisit, booking: Uuid, form: Form) -> SignedInPageResu
         Ok(answer) => {
             let list = serde_json::from_slice(answer.body()).map_err(|_| PageError::Fault)?;
             let found = box_office::by_id(&visit.state, counter(&visit), booking).await?;
-            paper(visit, found, list).await
+            print_tickets_page(visit, found, list).await
         }
         Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
         Err(problem) => booking_page(visit.refuse(&problem)?, booking, Form::default()).await,
@@ -172,15 +175,15 @@ impl TillAct {
 pub(in super::super) async fn till(visit: VisitOf<String>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, (_, act)) = visit.split();
     let act = TillAct::parse(&act).ok_or(PageError::NotFound)?;
-    sent(visit, act, form).await
+    submit_till_form(visit, act, form).await
 }
 
 pub(in super::super) async fn count_for(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, (_, till)) = manager(visit)?.split();
-    sent(visit, TillAct::CashUpFor(till), form).await
+    let (visit, (_, till)) = require_manager(visit)?.split();
+    submit_till_form(visit, TillAct::CashUpFor(till), form).await
 }
 
-async fn sent(visit: StaffVisit, act: TillAct, form: Form) -> SignedInPageResult {
+async fn submit_till_form(visit: StaffVisit, act: TillAct, form: Form) -> SignedInPageResult {
     let currency = counter(&visit).currency(&visit.state).await?;
     let mut form = form.named(act.form_name());
     let done = match read(act, &mut form, currency) {
@@ -192,10 +195,10 @@ async fn sent(visit: StaffVisit, act: TillAct, form: Form) -> SignedInPageResult
 
 /// Checks the form, and returns its sum in minor units.
 fn read(act: TillAct, form: &mut Form, currency: Currency) -> Option<i64> {
-    // Nothing is no drop.
+    // A drop of 0 is refused.
     let least = i64::from(act == TillAct::Drop);
-    let may_be_silent = !matches!(act, TillAct::CashUpFor(_)) && form.filled(REASON).is_none();
-    if !may_be_silent {
+    let may_omit_reason = !matches!(act, TillAct::CashUpFor(_)) && form.filled(REASON).is_none();
+    if !may_omit_reason {
         form.check_reason();
     }
     form.amount("amount", currency, least..=MAX_COUNTED_MINOR)
@@ -224,7 +227,7 @@ async fn till_act(visit: &StaffVisit, act: TillAct, minor: i64, form: &Form) -> 
 }
 
 pub(in super::super) async fn close_day(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
-    let visit = manager(visit)?;
+    let visit = require_manager(visit)?;
     let mut form = form.named("day-close");
     if form.filled(REASON).is_some() {
         form.check_reason();
@@ -238,24 +241,24 @@ pub(in super::super) async fn close_day(visit: StaffVisit, SentForm(form): SentF
     after(visit, None, form, done).await
 }
 
-/// The way on; or the page once more, with what was typed and what is wrong with it.
+/// Redirects after a success; otherwise shows the page with the refused form and its errors.
 async fn after(
     visit: StaffVisit,
     act: Option<TillAct>,
     mut form: Form,
     done: Result<Answer, Problem>,
 ) -> SignedInPageResult {
-    let Err(problem) = done else { return see_day(&visit, &form) };
+    let Err(problem) = done else { return redirect_to_day(&visit, &form) };
     if problem.code() == Code::NotFound {
         return Err(PageError::NotFound.into());
     }
-    // What is wrong with the sum only the till can say.
+    // Only the till knows whether the sum fits: its message is shown beside the amount.
     if matches!(problem.code(), Code::TillShort | Code::TillDiffers) {
         form.refuse("amount", Refusal::Message(words(&problem)));
     }
     let above = match (act, problem.code()) {
         _ if form.is_refused() => Some(marked()),
-        // The problem's own words are about bookings.
+        // The general message of this problem is about bookings.
         (Some(TillAct::CashUpFor(_)), Code::WrongState) => {
             Some(say!(in page_locale::language(), "box_office.counted_already"))
         }
@@ -280,13 +283,14 @@ mod tests {
     }
 
     #[test]
-    fn no_ticked_seat_means_the_whole_booking() {
-        let of = |names: &[&str]| {
-            seats(&Form::new(names.iter().map(|name| (*name, "on")))).map_err(|problem| problem.code())
+    fn ticked_seats_have_the_labels_of_the_page() {
+        let of = |fields: &[(&'static str, &str)]| {
+            ticked_seats(&Form::new(fields.iter().copied())).map_err(|problem| problem.code())
         };
-        assert_eq!(of(&["key", "reason"]), Ok(None));
-        assert_eq!(of(&["seat-12", "key", "seat-3"]), Ok(Some(vec![3, 12])));
-        assert_eq!(of(&["seat-x"]), Err(Code::Malformed));
+        assert_eq!(of(&[("key", "k"), ("reason", "r")]), Ok(BTreeMap::new()));
+        let ticked = BTreeMap::from([(3, "A4".to_owned()), (12, "B3".to_owned())]);
+        assert_eq!(of(&[("seat-12", "B3"), ("key", "k"), ("seat-3", "A4")]), Ok(ticked));
+        assert_eq!(of(&[("seat-x", "A1")]), Err(Code::Malformed));
     }
 
     fn typed(act: TillAct, amount: &str, reason: &str) -> (Form, Option<i64>) {

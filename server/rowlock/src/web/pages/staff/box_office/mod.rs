@@ -60,34 +60,34 @@ async fn day_page(visit: StaffVisit, query: DayQuery, refused: Form) -> SignedIn
         last_close = box_office::last_close(state, counter).await?;
     }
     if let Some(day) = &mut last_close {
-        day.closed_at = on_the_clock(zone, &day.closed_at);
+        day.closed_at = local_clock_time(zone, &day.closed_at);
     }
     Ok(visit.show(|desk| CounterPage {
         date: date.map(|date| date.to_string()).unwrap_or_default(),
         days: days(today, shown, |day| format!("{base}?date={day}")),
         shown: shown.to_string(),
         shows,
-        till: till.map(|till| local(zone, till)),
-        counted_for_me: counted_for_me.map(|till| local(zone, till)),
-        tills: tills.into_iter().map(|till| local(zone, till)).collect(),
+        till: till.map(|till| with_local_times(zone, till)),
+        counted_for_me: counted_for_me.map(|till| with_local_times(zone, till)),
+        tills: tills.into_iter().map(|till| with_local_times(zone, till)).collect(),
         last_close,
         refused,
         desk,
     }))
 }
 
-/// The till's times on the theatre's clocks.
-fn local(zone: &str, mut till: TillView) -> TillView {
-    till.opened_at = on_the_clock(zone, &till.opened_at);
-    till.closed_at = till.closed_at.map(|at| on_the_clock(zone, &at));
+/// Converts the till's times to the theatre's time zone.
+fn with_local_times(zone: &str, mut till: TillView) -> TillView {
+    till.opened_at = local_clock_time(zone, &till.opened_at);
+    till.closed_at = till.closed_at.map(|at| local_clock_time(zone, &at));
     for row in &mut till.rows {
-        row.at = on_the_clock(zone, &row.at);
+        row.at = local_clock_time(zone, &row.at);
     }
     till
 }
 
-/// `2026-11-21T20:15:07.000Z` as `20:15` there.
-fn on_the_clock(zone: &str, at: &str) -> String {
+/// Converts `2026-11-21T20:15:07.000Z` to the time of day in a time zone, `20:15`.
+fn local_clock_time(zone: &str, at: &str) -> String {
     let read = chrono::DateTime::parse_from_rfc3339(at).ok().map(|at| from_utc(at.to_utc()));
     read.and_then(|at| clock_in(zone, at).ok()).unwrap_or_default()
 }
@@ -107,8 +107,8 @@ pub(super) async fn sale(visit: VisitOf<Uuid>, PageQuery(query): PageQuery<Excha
     if let Some(booking) = query.exchange {
         exchange = booking_to_exchange(&visit, booking).await?;
         if exchange.is_none() {
-            // Reloaded after the exchange, say: it must not start another sale.
-            return Ok(visit.see(&format!("box-office/bookings/{booking}")));
+            // The page may be reloaded after the exchange, and must not start another sale then.
+            return Ok(visit.redirect_to(&format!("box-office/bookings/{booking}")));
         }
     }
     let now = visit.state.clock.now();
@@ -156,12 +156,12 @@ async fn booking_to_exchange(
 pub(super) async fn choose_show(visit: VisitOf<Uuid>, PageQuery(query): PageQuery<DayQuery>) -> SignedInPageResult {
     let (visit, (_, booking)) = visit.split();
     let Some(found) = sold(&visit, booking).await? else {
-        return Ok(visit.see(&format!("box-office/bookings/{booking}")));
+        return Ok(visit.redirect_to(&format!("box-office/bookings/{booking}")));
     };
     let show = visit.state.catalogue.find_show(found.show).await?;
-    let asked = read_date(query.date.as_deref()).map_err(PageError::from)?;
+    let requested = read_date(query.date.as_deref()).map_err(PageError::from)?;
     let today = today_in(&show.time_zone, visit.state.clock.now())?;
-    let date = asked.unwrap_or(today);
+    let date = requested.unwrap_or(today);
     let shows = box_office::today(&visit.state, counter(&visit), Some(date)).await?;
     let own = format!("{}/bookings/{booking}", base(&visit));
     let (starts, days) = (start_in_words(&show), days(today, date, |day| format!("{own}/exchange?date={day}")));
@@ -170,7 +170,7 @@ pub(super) async fn choose_show(visit: VisitOf<Uuid>, PageQuery(query): PageQuer
 
 #[derive(Deserialize)]
 pub(super) struct FindQuery {
-    /// Of links: nothing else is meant.
+    /// A reference from a link, never a name or an address.
     #[serde(default)]
     reference: String,
     /// A reference, or a part of a name or an address.
@@ -182,9 +182,9 @@ pub(super) struct FindQuery {
 
 pub(super) async fn find(visit: StaffVisit, PageQuery(query): PageQuery<FindQuery>) -> SignedInPageResult {
     let is_of_link = !query.reference.trim().is_empty();
-    let asked = if is_of_link { &query.reference } else { &query.q };
-    match box_office::by_reference(&visit.state, counter(&visit), asked).await {
-        Ok(found) => Ok(visit.see(&format!("box-office/bookings/{}", found.id))),
+    let reference = if is_of_link { &query.reference } else { &query.q };
+    match box_office::by_reference(&visit.state, counter(&visit), reference).await {
+        Ok(found) => Ok(visit.redirect_to(&format!("box-office/bookings/{}", found.id))),
         Err(problem) if problem.code() == Code::NotFound && !is_of_link => find_person(visit, query).await,
         Err(problem) if problem.code() == Code::NotFound => {
             day_page(visit.fail(&problem, None), DayQuery { date: query.date }, Form::default()).await
@@ -197,11 +197,11 @@ async fn find_person(visit: StaffVisit, query: FindQuery) -> SignedInPageResult 
     let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
     match box_office::by_person(&visit.state, counter(&visit), &query.q).await {
         Ok(found) => {
-            let (asked, date) = (query.q.trim().to_owned(), date.map(|date| date.to_string()).unwrap_or_default());
-            Ok(visit.show(|desk| found_page(desk, asked, date, found)))
+            let (term, date) = (query.q.trim().to_owned(), date.map(|date| date.to_string()).unwrap_or_default());
+            Ok(visit.show(|desk| found_page(desk, term, date, found)))
         }
         Err(problem) if problem.code() == Code::Malformed => {
-            let (least, most) = box_office::ASKED_CHARS;
+            let (least, most) = box_office::SEARCH_TERM_CHARS;
             let words = say!(in page_locale::language(), "box_office.person_hint", least = least, most = most);
             day_page(visit.fail(&problem, Some(words)), DayQuery { date: query.date }, Form::default()).await
         }
@@ -227,7 +227,11 @@ async fn booking_page(visit: StaffVisit, booking: Uuid, form: Form) -> SignedInP
     Ok(visit.show(|desk| counter_booking_page(desk, found, moved_to, starts, managers, form)))
 }
 
-async fn paper(visit: StaffVisit, found: CounterBooking, printed: Vec<PrintedTicket>) -> SignedInPageResult {
+async fn print_tickets_page(
+    visit: StaffVisit,
+    found: CounterBooking,
+    printed: Vec<PrintedTicket>,
+) -> SignedInPageResult {
     let show = visit.state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
     let draw = |ticket: PrintedTicket| {
         let ticket = Ticket { label: ticket.label, category: ticket.category, code: ticket.code };
