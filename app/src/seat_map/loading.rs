@@ -19,7 +19,7 @@ use crate::browser::{events, ids};
 /// Message for a missing answer. Only that can be the fault of the visitor's connection.
 const UNREACHABLE: &str = "map.room_unreachable";
 /// Longest pause before the first retry, milliseconds. Doubles with each further retry…
-pub(super) const FIRST_PAUSE_MS: u32 = 1_000;
+const FIRST_PAUSE_MS: u32 = 1_000;
 /// …up to this.
 const LONGEST_PAUSE_MS: u32 = 16_000;
 
@@ -96,17 +96,12 @@ async fn read(path: &str, is_wanted: impl Fn() -> bool, mut on_failure: impl FnM
         if is_final(&failure) {
             return None;
         }
-        pause(&mut longest_ms).await;
+        events::after(ids::jitter(longest_ms)).await;
+        longest_ms = (longest_ms * 2).min(LONGEST_PAUSE_MS);
         if !is_wanted() {
             return None;
         }
     }
-}
-
-/// Waits before a retry, for `longest_ms` with full jitter, and doubles it.
-pub(super) async fn pause(longest_ms: &mut u32) {
-    events::after(ids::jitter(*longest_ms)).await;
-    *longest_ms = (*longest_ms * 2).min(LONGEST_PAUSE_MS);
 }
 
 /// Returns true if a retry cannot succeed: the request was wrong, or there is no such room.

@@ -59,6 +59,9 @@ pub fn record_payment(session: MapSession, hold: Uuid, booking: Uuid) {
     session.set_payment_pending(false);
 }
 
+/// Longest pause before the hold is read again after a failure, milliseconds.
+const RETRY_MS: u32 = 6_000;
+
 /// Reads the hold from the server. Reading also restores the full time of a hold that a closing tab had shortened.
 pub fn refresh(session: MapSession) {
     spawn_local(fetch(session));
@@ -80,26 +83,24 @@ async fn fetch(session: MapSession) {
         *number += 1;
         *number
     });
-    let is_latest = || session.hold_read.get_value() == number;
-    let mut longest_ms = loading::FIRST_PAUSE_MS;
-    while !fetch_once(session, is_latest).await {
-        loading::pause(&mut longest_ms).await;
+    while !fetch_once(session, number).await {
+        events::after(ids::jitter(RETRY_MS)).await;
         // A page that is shown again reads the hold anyway.
-        if !is_latest() || !browser::is_visible() {
+        if session.hold_read.get_value() != number || !browser::is_visible() {
             return;
         }
     }
 }
 
-/// Reads the hold, and applies the answer if it `is_wanted` by then. Returns false if there was no answer and a retry may
-/// get one.
-async fn fetch_once(session: MapSession, is_wanted: impl Fn() -> bool) -> bool {
+/// Reads the hold, and applies the answer unless a later read than this `number` has begun. Returns false if there was no
+/// answer and a retry may get one.
+async fn fetch_once(session: MapSession, number: u64) -> bool {
     let turn = session.hold_version.get_value();
     let hold = match calls::read::<Option<HoldView>>(&session.path("/hold")).await {
         Ok(hold) => hold,
         Err(failure) => return loading::is_final(&failure),
     };
-    if session.hold_version.get_value() != turn || !is_wanted() {
+    if session.hold_version.get_value() != turn || session.hold_read.get_value() != number {
         return true;
     }
     if hold.is_some() {
@@ -172,7 +173,7 @@ fn confirm_expiry(session: MapSession) {
     session.expiry_check.set_value(Some(ExpiryCheck { is_requested: check.is_requested || should_request, ..check }));
     if should_request {
         spawn_local(async move {
-            fetch_once(session, || true).await;
+            fetch_once(session, session.hold_read.get_value()).await;
             // Without an answer the next tick asks again.
             session.expiry_check.update_value(|check| {
                 if let Some(check) = check {
