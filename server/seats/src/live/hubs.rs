@@ -27,7 +27,7 @@ const MAX_HUBS: usize = 2_000;
 /// Age at which a hub with readers may be closed for another. Readers who lost their hub do not close one another's at once.
 const MIN_EVICTED_AGE: Duration = Duration::from_secs(30);
 
-/// What a reader does with a hub.
+/// Use of a hub by a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
     /// Follows its changes: a live map.

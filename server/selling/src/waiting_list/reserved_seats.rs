@@ -30,7 +30,7 @@ const MAX_CONCURRENT_JOINS: usize = 4;
 /// By show, the categories that its waiting entries named; `None` of those that named none.
 type WantedCategories = HashMap<Uuid, HashSet<Option<String>>>;
 
-/// What a replica knows of all waiting lists. In memory, because every hold checks it; changes of other replicas arrive within
+/// A replica's view of all waiting lists. In memory, because every hold checks it; changes of other replicas arrive within
 /// a second.
 pub struct WaitingListState {
     categories: RwLock<WantedCategories>,
