@@ -428,7 +428,7 @@ async fn refund(
     ApiJson(request): ApiJson<RefundRequest>,
 ) -> ApiResult<Answer> {
     // The stored request must not contain the PIN.
-    let body = (&request.seats, &request.reason, request.manager);
+    let body = (&request.seats, &request.labels, &request.reason, request.manager);
     let intent = from.intent(key, &body);
     take_back::refund(&state, from.counter(), from.path.booking, &request, &intent).await
 }

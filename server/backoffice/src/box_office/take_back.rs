@@ -94,11 +94,7 @@ async fn perform(
     let till = tills::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
     let back = match kind {
         ReturnKind::Refund(request) => {
-            if request.labels.is_some() && request.seats.is_none() {
-                return Err(bookings::labels_without_seats());
-            }
-            let labels = request.labels.as_deref();
-            let returned = request.seats.as_deref().map(|seats| ReturnedSeats { seats, labels });
+            let returned = ReturnedSeats::of_request(request.seats.as_deref(), request.labels.as_deref())?;
             bookings::take_back(&mut tx, booking, returned, reason, now).await?
         }
         ReturnKind::Undo => undo_own(&mut tx, counter, till.as_ref(), booking, reason, now).await?,

@@ -160,15 +160,8 @@ impl Hub {
         self.recent_locks.lock().unwrap_or_else(PoisonError::into_inner).time_since(seat, now)
     }
 
-    /// True if one of these seats was not available at the last tick. False while the map is in use, because a caller
-    /// must not wait for a tick.
-    pub(super) fn seems_taken(&self, seats: &[SeatIndex]) -> bool {
-        let Ok(inner) = self.inner.try_lock() else { return false };
-        let Some(map) = &inner.map else { return false };
-        seats.iter().filter_map(|seat| map.seats().get(*seat as usize)).any(|state| *state != SeatState::Available)
-    }
-
-    /// Those of these seats that were not available at the last tick, with their states.
+    /// Those of these seats that were not available at the last tick, with their states. None while the map is in use, because
+    /// a caller must not wait for a tick.
     pub(super) fn taken_among(&self, seats: &[SeatIndex]) -> Vec<(SeatIndex, SeatState)> {
         let Ok(inner) = self.inner.try_lock() else { return Vec::new() };
         let Some(map) = &inner.map else { return Vec::new() };

@@ -136,7 +136,7 @@ impl Hubs {
     /// True if one of these seats is not available in the live map of this replica. A hint: the map lags behind the
     /// store, and a show without a hub has none.
     pub(crate) fn seems_taken(&self, show: Uuid, seats: &[SeatIndex]) -> bool {
-        self.get(show).is_some_and(|hub| hub.seems_taken(seats))
+        !self.taken_among(show, seats).is_empty()
     }
 
     /// Those of these seats that are not available in the live map of this replica, with their states. A hint as

@@ -37,7 +37,7 @@ pub use by_mail::{
 };
 pub use cancel::{
     CallOffProgress, CounterReturn, ReturnedSeats, StaffCancellation, bookings_with, call_off, call_off_in,
-    cancel_booking, cancel_shows_forever, labels_without_seats, pay_out, take_back, undo_batch, undo_in_full,
+    cancel_booking, cancel_shows_forever, pay_out, take_back, undo_batch, undo_in_full,
     withdraw_forever as withdraw_seats_forever, withdraw_in as withdraw_seats_in,
 };
 pub use checkout::create::extend_booking;

@@ -163,9 +163,8 @@ fn outcome(entry: &ListEntry, answer: Result<StoredHold, Refusal>, now: Timestam
         Err(Refusal::Taken(_) | Refusal::Full(_)) => OfferOutcome::BackInLine(now),
         Err(refusal) => {
             tracing::info!(entry = %entry.id, ?refusal, "{} is paused in the line", entry.id);
-            OfferOutcome::BackInLine(
-                now.plus_ms(ENTRY_PAUSE_MS << entry.offer_number.saturating_sub(1).clamp(0, MAX_PAUSE_DOUBLINGS)),
-            )
+            let doublings = entry.offer_number.saturating_sub(1).clamp(0, MAX_PAUSE_DOUBLINGS);
+            OfferOutcome::BackInLine(now.plus_ms(ENTRY_PAUSE_MS << doublings))
         }
     }
 }

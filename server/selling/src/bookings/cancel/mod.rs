@@ -91,9 +91,27 @@ pub async fn undo_in_full(
 #[derive(Clone, Copy, Debug)]
 pub struct ReturnedSeats<'a> {
     /// The seats.
-    pub seats: &'a [SeatIndex],
+    seats: &'a [SeatIndex],
     /// Their labels as the caller saw them, in this order, if it says them.
-    pub labels: Option<&'a [String]>,
+    labels: Option<&'a [String]>,
+}
+
+impl<'a> ReturnedSeats<'a> {
+    /// These seats, whatever they are called.
+    const fn unlabelled(seats: &'a [SeatIndex]) -> Self {
+        Self { seats, labels: None }
+    }
+
+    /// The seats that a request names; `None` for all of the booking.
+    ///
+    /// # Errors
+    /// 400 for labels without seats: they must not count as a request for all.
+    pub fn of_request(seats: Option<&'a [SeatIndex]>, labels: Option<&'a [String]>) -> ApiResult<Option<Self>> {
+        match (seats, labels) {
+            (None, Some(_)) => Err(Problem::new(Code::Malformed, "`labels` are those of `seats`, which are missing.")),
+            (seats, labels) => Ok(seats.map(|seats| Self { seats, labels })),
+        }
+    }
 }
 
 /// Undoes these seats of a booking, which the caller has locked, and keeps the others; the whole booking, when no
@@ -225,11 +243,6 @@ fn called_off_problem() -> Problem {
     )
 }
 
-/// The problem of a request with labels and no seats: it must not count as one for the whole booking.
-pub fn labels_without_seats() -> Problem {
-    Problem::new(Code::Malformed, "`labels` are those of `seats`, which are missing.")
-}
-
 /// Cancels the caller's booking. Returns its new state.
 pub(crate) async fn cancel_own(
     state: &SellingState,
@@ -343,8 +356,7 @@ pub async fn cancel_booking(
         };
         let seats = labels.iter().map(seat_of).collect::<Result<Vec<_>, _>>()?;
         // Found by their labels, under the lock.
-        let returned = ReturnedSeats { seats: &seats, labels: None };
-        undo_seats(&mut tx, &row, returned, Canceller::Staff, reason, now).await?
+        undo_seats(&mut tx, &row, ReturnedSeats::unlabelled(&seats), Canceller::Staff, reason, now).await?
     };
     let back = match (undone.machine.state, undone.machine.money) {
         (BookingState::Cancelled, MoneyState::Refunding) => row.machine.total.minor,
@@ -446,8 +458,7 @@ mod tests {
 
     #[test]
     fn only_seats_of_the_booking_are_returned_each_once() {
-        let returned = |seats| ReturnedSeats { seats, labels: None };
-        let (gone, kept) = split_seats(lines(), returned(&[6, 4])).expect("two of three");
+        let (gone, kept) = split_seats(lines(), ReturnedSeats::unlabelled(&[6, 4])).expect("two of three");
         assert_eq!(gone.iter().map(|line| line.seat_no).collect::<Vec<_>>(), [4, 6]);
         assert_eq!(kept.iter().map(|line| line.seat_no).collect::<Vec<_>>(), [5]);
         for (seats, code) in [
@@ -456,7 +467,11 @@ mod tests {
             (&[4, 7], Code::UnknownSeat),
             (&[u32::MAX], Code::UnknownSeat),
         ] {
-            assert_eq!(split_seats(lines(), returned(seats)).expect_err("refused").code(), code, "{seats:?}");
+            assert_eq!(
+                split_seats(lines(), ReturnedSeats::unlabelled(seats)).expect_err("refused").code(),
+                code,
+                "{seats:?}"
+            );
         }
     }
 

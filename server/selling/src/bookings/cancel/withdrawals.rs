@@ -235,7 +235,7 @@ async fn undo_booking(
     let (reason, now) = (first.reason.as_str(), state.clock.now());
     match row.machine.state {
         BookingState::Confirmed if withdrawn.len() < row.seats.len() => {
-            let returned = ReturnedSeats { seats: &withdrawn, labels: None };
+            let returned = ReturnedSeats::unlabelled(&withdrawn);
             undo_seats(&mut tx, &row, returned, Canceller::Staff, reason, now).await?;
         }
         // All of its seats; a payment in progress is stopped.

@@ -175,12 +175,12 @@ pub(in crate::bookings) async fn allows_late_money(
     now: Timestamp,
 ) -> sqlx::Result<bool> {
     let buyer = Buyer::of(show, row);
-    let person = records(tx, &[&buyer], now).await?.first().and_then(|record| record.person(show.id));
-    if let Some(person) = person {
+    let mut counted = records(tx, &[&buyer], now).await?;
+    if let Some(person) = counted.first().and_then(|record| record.person(show.id)) {
         person_limit::lock(tx, &person).await?;
+        // A statement after the lock, so that it counts what earlier holders of the lock have committed.
+        counted = records(tx, &[&buyer], now).await?;
     }
-    // A statement after the lock, so that it counts what earlier holders of the lock have committed.
-    let counted = records(tx, &[&buyer], now).await?;
     Ok(counted.iter().all(|record| !record.exceeds(row.seats_and_places(), show.per_person)))
 }
 
