@@ -25,7 +25,7 @@ pub(super) fn money(minor: i64, currency: &str) -> Result<Money, GatewayError> {
 }
 
 /// `PaymentMethod`, or its details in a charge: its type, and an object of that name, which has a `fingerprint` if Stripe
-/// can identify the card or account. A wallet may have the fingerprint of its own number for the card.
+/// can identify the card or account. The fingerprint of a wallet may be that of its device number, not of the card.
 #[derive(Debug, Deserialize)]
 pub(super) struct PaymentMethod {
     #[serde(rename = "type")]
