@@ -1,6 +1,7 @@
 // E-mail codes before checkout: the field appears in the form, and a wrong code loses nothing.
 import { claimShow } from "../pages/catalogue.js";
-import { requireEmailCode, waitForCode, mailedCodes } from "../pages/email-codes.js";
+import { waitForCode, mailedCodes } from "../pages/email-codes.js";
+import { changeTerms } from "../pages/terms.js";
 import { expectAccessible } from "../pages/accessibility.js";
 import { expectBookingState, payWith } from "../pages/paying.js";
 import { press } from "../pages/show.js";
@@ -11,7 +12,7 @@ const CALM = { reducedMotion: "reduce" } as const;
 test("a guest enters the code from the mail and pays", async ({ request, newVisitor }) => {
   test.setTimeout(90_000);
   const show = await claimShow(request);
-  await requireEmailCode(request, show.id);
+  await changeTerms(request, show.id, { email_code: true });
   const anna = await newVisitor(CALM);
   const email = `anna-${show.id}@example.org`;
   const page = await anna.visit(show.id);
@@ -55,7 +56,7 @@ test("a guest enters the code from the mail and pays", async ({ request, newVisi
 
 test("a new code can be requested, and another address needs its own code", async ({ request, anna }) => {
   const show = await claimShow(request);
-  await requireEmailCode(request, show.id);
+  await changeTerms(request, show.id, { email_code: true });
   const [email, other] = [`anna-${show.id}@example.org`, `other-${show.id}@example.org`];
   const page = await anna.visit(show.id);
   await page.hold(show.seat("C", "7"));

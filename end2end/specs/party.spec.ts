@@ -3,6 +3,7 @@ import { claimShow } from "../pages/catalogue.js";
 import { messages } from "../pages/languages.js";
 import { MapView } from "../pages/map.js";
 import { press } from "../pages/show.js";
+import { changeTerms } from "../pages/terms.js";
 import { expect, test } from "../pages/visitors.js";
 
 test("one tap proposes three seats together, the next holds them or shows others", async ({ request, anna, ben }) => {
@@ -103,4 +104,19 @@ test("the loser of a race is offered the next best seat", async ({ request, anna
   await press(offer);
   await expect(hers.heldSeats()).toHaveCount(1);
   expect(await hers.heldSeatNames()).not.toContain("C7");
+});
+
+test("a show with two seats per person offers no more, on the map and in the finder", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  await changeTerms(request, show.id, { per_person: 2 });
+  const hers = await anna.visit(show.id);
+  await expect(anna.page.getByTestId("cart-empty")).toContainText("up to 2");
+  await press(anna.page.getByTestId("party-more"));
+  await expect(anna.page.getByTestId("party-count")).toHaveText("2 people");
+  await expect(anna.page.getByTestId("party-more")).toHaveAttribute("aria-disabled", "true");
+  await hers.hold(show.seat("C", "7"));
+  await hers.hold(show.seat("C", "8"));
+  await hers.pressSeat(show.seat("C", "9"));
+  await expect(anna.page.getByTestId("notice")).toContainText("You have 2 seats or places, the most one person can hold.");
+  await expect(hers.heldSeats()).toHaveCount(2);
 });

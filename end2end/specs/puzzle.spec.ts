@@ -1,13 +1,14 @@
 // Proof-of-work puzzles in a flash sale: the browser solves them in the background.
 import { claimShow } from "../pages/catalogue.js";
 import { messages } from "../pages/languages.js";
-import { enableFlashSale, HoldAttempts } from "../pages/flash-sale.js";
+import { HoldAttempts } from "../pages/hold-attempts.js";
+import { changeTerms } from "../pages/terms.js";
 import { expect, test } from "../pages/visitors.js";
 
 test("in a flash sale the browser solves a puzzle and retries the same hold request", async ({ request, anna }) => {
   const show = await claimShow(request, [["C", "7"], ["C", "8"], ["D", "4"]]);
   const [c7, c8] = [show.seat("C", "7"), show.seat("C", "8")];
-  await enableFlashSale(request, show);
+  await changeTerms(request, show.id, { flash_sale: true });
   const hers = await anna.visit(show.id);
   const attempts = await HoldAttempts.start(show, show.seat("D", "4"));
 
@@ -48,7 +49,7 @@ test("in a flash sale the browser solves a puzzle and retries the same hold requ
 test("a seat deselected during the puzzle is not held", async ({ request, anna }) => {
   const show = await claimShow(request, [["C", "7"], ["C", "8"], ["D", "4"]]);
   const [c7, c8] = [show.seat("C", "7"), show.seat("C", "8")];
-  await enableFlashSale(request, show);
+  await changeTerms(request, show.id, { flash_sale: true });
   const hers = await anna.visit(show.id);
   const attempts = await HoldAttempts.start(show, show.seat("D", "4"));
   // The answer that requires the puzzle arrives after the seat was deselected.

@@ -9,7 +9,7 @@ mod pay;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
-use domain::seats::{MAX_SEATS_PER_HOLD, sort_for_display};
+use domain::seats::sort_for_display;
 use domain::time::{MINUTE_MS, SECOND_MS};
 use language::{clock, current, money, say};
 use leptos::either::EitherOf3;
@@ -121,10 +121,11 @@ pub fn panel(session: MapSession) -> impl IntoView {
 /// A hint for an empty cart; for a sold-out show, a link to the waiting list.
 fn empty(session: MapSession) -> impl IntoView {
     let is_sold_out = Memo::new(move |_| session.is_sold_out());
+    let most = session.cart.with_untracked(Cart::limit);
     let words = move || match (is_sold_out.get(), has_seats(session)) {
         (true, _) => say!("map.sold_out"),
-        (false, true) => say!("cart.empty", most = MAX_SEATS_PER_HOLD),
-        (false, false) => say!("cart.empty_places", most = MAX_SEATS_PER_HOLD),
+        (false, true) => say!("cart.empty", most = most),
+        (false, false) => say!("cart.empty_places", most = most),
     };
     view! {
         <p class="cart-empty" data-testid="cart-empty">{words}</p>

@@ -53,6 +53,8 @@ pub struct SeatMapPage {
     pub has_demo_crowd: bool,
     /// Duration of a waiting list offer, minutes.
     pub offer_minutes: i64,
+    /// Most seats and places that one person may have.
+    pub per_person: usize,
     /// The show as an event for search engines (JSON-LD). `None` once it has begun: then they must not index the page.
     pub event: Option<String>,
 }
@@ -89,7 +91,8 @@ impl Page for SeatMapPage {
             // find what the server wrote.
             view! {
                 {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
-                <div id=SHOW hidden data-show=self.id.to_string() data-film=film data-offer-minutes=self.offer_minutes.to_string()></div>
+                <div id=SHOW hidden data-show=self.id.to_string() data-film=film data-offer-minutes=self.offer_minutes.to_string()
+                    data-per-person=self.per_person.to_string()></div>
                 <SeatMap />
                 // In place of the map if its code does not load.
                 <p class="no-script not-started" role="alert">

@@ -2,7 +2,7 @@
 //! them.
 
 use domain::api::{AreaProblem, SeatProblem};
-use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
+use domain::seats::{HOLD_EXTENSION_MS, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, SECOND_MS};
 use language::{Arg, clock, current, listed, say, tenths};
 use leptos::prelude::*;
@@ -101,8 +101,8 @@ impl Notice {
         Self { booking, ..Self::new(text) }
     }
 
-    pub fn limit_reached() -> Self {
-        Self::new(say!("map.full", most = MAX_SEATS_PER_HOLD))
+    pub fn limit_reached(limit: usize) -> Self {
+        Self::new(say!("map.full", most = limit))
     }
 
     pub fn payment_pending() -> Self {

@@ -28,8 +28,9 @@ use crate::{browser, checkout};
 /// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common"];
 
-/// Id of the page element with the show (`data-show`) and the path of its film (`data-film`). They are not properties
-/// of the island, because reading properties would load a general JSON reader for two strings.
+/// Id of the page element with the show (`data-show`), the path of its film (`data-film`) and the most seats of one person
+/// (`data-per-person`). They are not properties of the island, because reading properties would load a general JSON reader
+/// for a few strings.
 pub const SHOW: &str = "show-of-the-map";
 
 /// The seat map, cart and checkout of a show.
@@ -37,10 +38,13 @@ pub const SHOW: &str = "show-of-the-map";
 pub fn SeatMap() -> impl IntoView {
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
-        let show = browser::element(SHOW).and_then(|page| page.get_attribute("data-show"));
-        let show = show.and_then(|id| Uuid::try_parse(&id).ok());
+        let read = |name: &str| browser::element(SHOW)?.get_attribute(name);
+        let show = read("data-show").and_then(|id| Uuid::try_parse(&id).ok());
         if let (Some(place), Some(show)) = (place.get(), show) {
             let session = MapSession::new(show);
+            if let Some(limit) = read("data-per-person").and_then(|limit| limit.parse().ok()) {
+                session.cart.update(|cart| cart.set_limit(limit));
+            }
             place.set_inner_html("");
             // Requested before the parts that need it: the style is far smaller than they are.
             load_deferred_style(session);

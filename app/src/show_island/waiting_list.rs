@@ -3,7 +3,6 @@
 //! An offer is a hold of this visitor, so the cart shows it.
 
 use domain::api::waiting_list::{OfferView, WaitingRequest, WaitingState, WaitingView};
-use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::time::Timestamp;
 use language::{current, number, say};
 use leptos::either::{Either, EitherOf3};
@@ -284,7 +283,7 @@ fn form(own: WaitingEntry, has_lapsed: bool) -> impl IntoView {
         event.prevent_default();
         own.join();
     };
-    let most = u32::try_from(MAX_SEATS_PER_HOLD).unwrap_or(u32::MAX);
+    let most = u32::try_from(own.session.cart.with_untracked(Cart::limit)).unwrap_or(u32::MAX);
     let step = move |by: i32| {
         own.quantity.update(|quantity| *quantity = quantity.saturating_add_signed(by).clamp(1, most));
     };

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 
 use domain::api::AreaView;
-use domain::seats::MAX_SEATS_PER_HOLD;
 use language::{current, number, say};
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
@@ -41,7 +40,7 @@ fn card(session: MapSession, area: AreaView) -> impl IntoView {
         session.cart.with(|cart| {
             let to_be_granted = cart.wanted_in(area).saturating_sub(cart.held_in(area));
             !cart.is_paying()
-                && cart.count() < MAX_SEATS_PER_HOLD
+                && cart.has_room_for(1)
                 && left.get().is_some_and(|left| to_be_granted < left)
         })
     });

@@ -33,15 +33,26 @@ pub enum HoldIntent {
 pub enum TapOutcome {
     Added,
     Removed,
-    /// Refused: the wish has ten seats and places, the limit.
+    /// Refused: the wish has as many seats and places as one person may have.
     LimitReached,
     /// Refused: nothing changes during a payment.
     PaymentPending,
 }
 
+/// The most seats and places that one person may have in the show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SeatLimit(usize);
+
+impl Default for SeatLimit {
+    fn default() -> Self {
+        Self(MAX_SEATS_PER_HOLD)
+    }
+}
+
 /// The wish and the hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cart {
+    limit: SeatLimit,
     held: Option<HoldView>,
     /// Sorted, each seat once.
     want: Vec<SeatIndex>,
@@ -67,6 +78,21 @@ impl Cart {
     /// The hold that the server granted last.
     pub fn held(&self) -> Option<&HoldView> {
         self.held.as_ref()
+    }
+
+    /// The most seats and places that the visitor may have.
+    pub fn limit(&self) -> usize {
+        self.limit.0
+    }
+
+    /// Sets the show's limit; the wish stays, the server decides.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = SeatLimit(limit);
+    }
+
+    /// Returns true if this many more seats and places are within the limit.
+    pub fn has_room_for(&self, more: usize) -> bool {
+        self.count() + more <= self.limit()
     }
 
     /// The wanted seats, in order.
@@ -139,7 +165,7 @@ impl Cart {
                 self.want.remove(place);
                 TapOutcome::Removed
             }
-            Err(_) if self.count() >= MAX_SEATS_PER_HOLD => TapOutcome::LimitReached,
+            Err(_) if !self.has_room_for(1) => TapOutcome::LimitReached,
             Err(place) => {
                 self.want.insert(place, seat);
                 self.clear_lost();
@@ -178,7 +204,7 @@ impl Cart {
         self.want = seats.to_vec();
         self.want.sort_unstable();
         self.want.dedup();
-        self.want.truncate(MAX_SEATS_PER_HOLD);
+        self.want.truncate(self.limit());
         self.want_places.clear();
         self.exchange.clone_from(&self.want);
         self.clear_lost();
@@ -193,7 +219,7 @@ impl Cart {
         } else if !is_increase {
             self.set_places(area, wanted.saturating_sub(1));
             TapOutcome::Removed
-        } else if self.count() >= MAX_SEATS_PER_HOLD {
+        } else if !self.has_room_for(1) {
             TapOutcome::LimitReached
         } else {
             self.set_places(area, wanted + 1);
@@ -347,13 +373,13 @@ impl Cart {
     fn extend_wish(&mut self, seats: &[SeatIndex], places: &[AreaQuantity]) {
         for seat in seats {
             if let Err(place) = self.want.binary_search(seat)
-                && self.count() < MAX_SEATS_PER_HOLD
+                && self.has_room_for(1)
             {
                 self.want.insert(place, *seat);
             }
         }
         for places in places {
-            let room = u32::try_from(MAX_SEATS_PER_HOLD.saturating_sub(self.count())).unwrap_or(0);
+            let room = u32::try_from(self.limit().saturating_sub(self.count())).unwrap_or(0);
             let wanted = self.wanted_in(places.area);
             self.set_places(places.area, wanted.max(places.quantity).min(wanted + room));
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use domain::api::{AreaQuantity, BestView, PlaceLine, SEAT_PITCH, SeatKind, SeatLine};
 use domain::money::Money;
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, sort_for_display};
+use domain::seats::{SeatIndex, sort_for_display};
 use language::{Arg, current, listed, number, say};
 use leptos::task::spawn_local;
 
@@ -156,7 +156,7 @@ impl SeatPosition {
 
 /// The free seats nearest to the visitor's own, or nearest to the lost seats without own seats. As many as were lost.
 pub fn nearest_offer(session: MapSession, lost: &[SeatIndex]) -> Option<SeatOffer> {
-    let takes_more = |cart: &Cart| !cart.is_paying() && cart.count() + lost.len() <= MAX_SEATS_PER_HOLD;
+    let takes_more = |cart: &Cart| !cart.is_paying() && cart.has_room_for(lost.len());
     let room = session.room.get_untracked().filter(|_| session.cart.with_untracked(takes_more))?;
     let seats = session.cart.with_untracked(|cart| {
         session.board.with_value(|board| {

@@ -4,7 +4,7 @@
 
 use domain::api::{AreaQuantity, BestView, CategoryView, SuggestionView};
 use domain::best_available::Adjacency;
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use domain::seats::SeatIndex;
 use language::{Arg, current, listed, say};
 use leptos::ev::PointerEvent;
 use leptos::prelude::*;
@@ -61,7 +61,8 @@ impl PartyQuery {
 }
 
 pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView + use<> {
-    let count = RwSignal::new(DEFAULT_PARTY);
+    let most = session.cart.with_untracked(Cart::limit);
+    let count = RwSignal::new(DEFAULT_PARTY.min(most));
     let category = RwSignal::new(String::new());
     let suggestions = RwSignal::new(Suggestions::default());
     let busy = RwSignal::new(false);
@@ -78,7 +79,7 @@ pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView
         }
     };
     let step = move |by: i64| {
-        let wanted = (count.get_untracked() as i64 + by).clamp(1, MAX_SEATS_PER_HOLD as i64);
+        let wanted = (count.get_untracked() as i64 + by).clamp(1, most as i64);
         count.set(usize::try_from(wanted).unwrap_or(DEFAULT_PARTY));
     };
     // A tap on the map ends a proposal.
@@ -93,7 +94,7 @@ pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView
                         on:click=move |_| step(-1)>"−"</button>
                     <output aria-live="polite" data-testid="party-count">{move || in_people(count.get())}</output>
                     <button type="button" class="party-step" aria-label=say!("party.more") data-testid="party-more"
-                        aria-disabled=move || if count.get() == MAX_SEATS_PER_HOLD { "true" } else { "false" }
+                        aria-disabled=move || if count.get() == most { "true" } else { "false" }
                         on:click=move |_| step(1)>"+"</button>
                 </div>
                 <select class="party-category" aria-label=say!("party.category") data-testid="party-category"

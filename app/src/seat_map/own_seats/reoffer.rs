@@ -6,7 +6,7 @@
 //! map, with the notice box.
 
 use domain::api::{AreaProblem, PlaceLine, SeatLine, SeatProblem};
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState, sort_for_display};
+use domain::seats::{SeatIndex, SeatState, sort_for_display};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -224,7 +224,7 @@ const fn state_if_taken(look: SeatAppearance) -> Option<SeatState> {
 /// The notice of the offer. `None` if the visitor's other seats leave no room for these.
 fn notice_for(session: MapSession, room: &RoomPlan, status: &SeatStatus) -> Option<Notice> {
     let count = status.places.iter().fold(status.free.len(), |sum, line| sum + line.quantity as usize);
-    if session.cart.with_untracked(Cart::count) + count > MAX_SEATS_PER_HOLD {
+    if !session.cart.with_untracked(|cart| cart.has_room_for(count)) {
         return None;
     }
     let mut lines: Vec<SeatLine> = status.free.iter().filter_map(|seat| room.line(*seat)).collect();

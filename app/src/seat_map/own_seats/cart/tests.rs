@@ -94,6 +94,17 @@ fn places_count_towards_the_limit_and_stop_at_zero() {
 }
 
 #[test]
+fn a_wish_beyond_the_shows_limit_is_refused() {
+    let mut cart = holding(hold(&[1, 2]));
+    cart.set_limit(3);
+    assert!(cart.has_room_for(1) && !cart.has_room_for(2));
+    assert_eq!((cart.tap(4), cart.tap(5)), (TapOutcome::Added, TapOutcome::LimitReached));
+    assert_eq!(cart.change_places(0, true), TapOutcome::LimitReached);
+    cart.set_limit(2);
+    assert_eq!((cart.tap(4), cart.want()), (TapOutcome::Removed, [1, 2].as_slice()), "a lowered limit takes no seat away");
+}
+
+#[test]
 fn seats_and_places_are_added_up_to_the_first_refusal() {
     let mut cart = holding(hold(&[1]));
     assert_eq!(cart.add(&[1, 2], &[in_area(0, 2)]), TapOutcome::Added);

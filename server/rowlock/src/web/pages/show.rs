@@ -11,6 +11,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use domain::api::organiser::Sales;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
+use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
@@ -83,6 +84,7 @@ async fn show(
         has_demo_crowd: state.config.demo_crowd,
         event,
         offer_minutes: (state.config.selling.waiting_offer_ms / MINUTE_MS).max(1),
+        per_person: show.per_person.min(MAX_SEATS_PER_HOLD),
     };
     // Visitors may wait in the waiting room before the sale begins.
     let may_be_sold = catalogue::sales_open(&show, now).is_ok() && show.sales == Sales::Open;

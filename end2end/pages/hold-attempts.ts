@@ -1,26 +1,13 @@
-// A show in a flash sale, with many hold attempts of API visitors.
+// Many hold attempts of API visitors at a show.
 import { randomUUID } from "node:crypto";
 
 import { type APIRequestContext, expect, request as requests } from "@playwright/test";
 
-import { signInByApi } from "./accounts.js";
 import type { Show } from "./catalogue.js";
 
 // Concurrent attempts: to reach the puzzle threshold, and to stay above it.
 const INITIAL_ATTEMPTS = 40;
 const ONGOING_ATTEMPTS = 8;
-
-/** Enables the flash sale of a show, as its organiser does. */
-export async function enableFlashSale(request: APIRequestContext, show: Show): Promise<void> {
-  await signInByApi(request, "manager-laptop@example.org");
-  const path = `/api/v1/theatres/${show.theatre}/programme/${show.id}`;
-  const { terms, version } = (await (await request.get(path)).json()) as { terms: object; version: number };
-  const changed = await request.post(`${path}/terms`, {
-    headers: { "idempotency-key": randomUUID() },
-    data: { terms: { ...terms, flash_sale: true }, version, reason: "On sale today." },
-  });
-  expect(changed.status(), await changed.text()).toBe(200);
-}
 
 /** API visitors who keep trying to hold a seat that is already held. */
 export class HoldAttempts {
