@@ -12,11 +12,11 @@ use super::{Arg, Language, current, try_in};
 pub fn problem_in_words(problem: &ProblemView) -> String {
     let language = current();
     let own = (language == Language::English && !problem.detail.is_empty()).then(|| problem.detail.clone());
-    own.or_else(|| known(language, &problem.code)).unwrap_or_else(|| crate::say!("problem.other"))
+    own.or_else(|| known(language, "problem", &problem.code)).unwrap_or_else(|| crate::say!("problem.other"))
 }
 
-fn known(language: Language, code: &str) -> Option<String> {
-    try_in(language, &format!("problem.{code}"), rule(code).as_slice())
+fn known(language: Language, group: &str, code: &str) -> Option<String> {
+    try_in(language, &format!("{group}.{code}"), rule(code).as_slice())
 }
 
 /// An error as staff see it.
@@ -45,10 +45,15 @@ impl StaffError {
 /// things can be refused, so the words are general and the detail is shown beside them.
 pub fn problem_for_staff(problem: &ProblemView) -> StaffError {
     let language = current();
+    // The pages of buyers do not carry the problems of staff.
+    let of_staff = || known(language, "staff_problem", &problem.code);
     if language == Language::English {
-        return problem_in_words(problem).into();
+        let detail = (!problem.detail.is_empty()).then(|| problem.detail.clone());
+        return detail.or_else(of_staff).unwrap_or_else(|| problem_in_words(problem)).into();
     }
-    let of_code = (problem.code != "wrong_state").then(|| known(language, &problem.code)).flatten();
+    let of_code = (problem.code != "wrong_state")
+        .then(|| known(language, "problem", &problem.code).or_else(of_staff))
+        .flatten();
     let is_refused = (400..500).contains(&problem.status);
     let is_general = is_refused && (of_code.is_none() || problem.code == "malformed");
     let general = || if is_refused { crate::say!("common.refused") } else { crate::say!("problem.other") };
@@ -96,7 +101,7 @@ mod tests {
                     Some((_, Arg::Number(number))) => super::super::number(number, language),
                     other => panic!("{code} has {other:?}"),
                 };
-                let said = with_language(language, || problem_in_words(&problem(code, "")));
+                let said = with_language(language, || problem_for_staff(&problem(code, ""))).words;
                 assert!(said.contains(&number) && !said.contains('{'), "{language:?} {said}");
             }
         }

@@ -11,8 +11,13 @@ use super::{Language, say_in, with_language};
 
 /// The keys of the texts about seat kinds.
 const SEAT_KINDS: &str = "domain/src/api/seat_kind.rs";
-/// Prefix of keys composed at run time: problems by their code.
-const BY_CODE: &str = "problem.";
+/// Prefixes of keys composed at run time: problems by their code.
+const BY_CODE: [&str; 2] = ["problem.", "staff_problem."];
+
+/// The code of a message about a problem.
+fn code_of(key: &str) -> Option<&str> {
+    BY_CODE.iter().find_map(|prefix| key.strip_prefix(prefix))
+}
 
 /// Islands that contain another one: the folder of each, and that of the contained one.
 const CONTAINED_ISLANDS: [(&str, &str); 4] = [
@@ -195,7 +200,7 @@ fn the_code_uses_every_message_and_no_other() {
         assert!(of(Language::English).contains_key(key), "{key} of {} is no message", file.display());
     }
     let acts = THEATRE_ACTIONS.map(|act| format!("acts.{act}"));
-    let is_used = |key: &String| key.starts_with(BY_CODE) || used.contains_key(key) || acts.contains(key);
+    let is_used = |key: &String| code_of(key).is_some() || used.contains_key(key) || acts.contains(key);
     let unused: Vec<&String> = of(Language::English).keys().filter(|key| !is_used(key)).collect();
     assert_eq!(unused, [""; 0], "unused messages");
 }
@@ -203,7 +208,7 @@ fn the_code_uses_every_message_and_no_other() {
 #[test]
 fn messages_of_problems_belong_to_codes_of_the_api() {
     let documented = std::fs::read_to_string(root().join("docs/api.md")).expect("docs/api.md");
-    for code in of(Language::English).keys().filter_map(|key| key.strip_prefix(BY_CODE)) {
+    for code in of(Language::English).keys().filter_map(|key| code_of(key)) {
         assert!(code == "other" || documented.contains(&format!("| `{code}` |")), "no problem is called {code}");
     }
 }

@@ -25,7 +25,7 @@ use crate::seat_map::session::MapSession;
 use crate::seat_map::{details, room, skeleton, start};
 
 /// Groups of messages these islands use. Their pages carry them.
-pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "problem", "common", "box_office", "date"];
+pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "problem", "staff_problem", "common", "box_office", "date"];
 
 /// The seat map of a show with the counter beside it. Mounted, not hydrated, like the customers' seat map.
 #[island]

@@ -33,7 +33,7 @@ use super::error_text;
 use crate::browser::{self, events, ids};
 
 /// Groups of messages this island uses. Its page carries them.
-pub const WORDS: &[&str] = &["door", "problem", "common", "date"];
+pub const WORDS: &[&str] = &["door", "problem", "staff_problem", "common", "date"];
 
 /// Id of the code field.
 const FIELD: &str = "door-code";

@@ -33,7 +33,7 @@ use crate::browser::{calls, events};
 use crate::staff::islands::{error_text, failure_words};
 
 /// Groups of messages the island uses. Its page carries them.
-pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];
+pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "staff_problem", "common"];
 /// Deadline of a call with a whole room, milliseconds: 50,000 seats are several megabytes. The server's is the same.
 const ROOM_DEADLINE_MS: u32 = 30_000;
 
