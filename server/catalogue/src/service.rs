@@ -24,6 +24,7 @@ use crate::show::{Show, local_start};
 use crate::{Listings, Regions, Standby, is_slug, sql};
 use http::{ApiResult, Problem};
 use platform::clock;
+use platform::database::is_temporary;
 
 /// Number of days in the date strip, today included.
 pub const DAYS_AHEAD: u64 = 7;
@@ -354,13 +355,13 @@ where
     loaded.map_err(|shared| Arc::try_unwrap(shared).unwrap_or_else(|shared| copy_error(&shared)))
 }
 
-/// Copies an error for each of several waiting callers. It keeps its kind, which decides between 503 and 500.
+/// Copies an error for each of several waiting callers. A temporary error stays temporary, which decides between 503 and
+/// 500.
 fn copy_error(shared: &sqlx::Error) -> sqlx::Error {
-    match shared {
-        sqlx::Error::PoolTimedOut => sqlx::Error::PoolTimedOut,
-        sqlx::Error::PoolClosed => sqlx::Error::PoolClosed,
-        sqlx::Error::Io(cause) => sqlx::Error::Io(std::io::Error::new(cause.kind(), cause.to_string())),
-        other => sqlx::Error::Protocol(other.to_string()),
+    if is_temporary(shared) {
+        sqlx::Error::Io(std::io::Error::other(shared.to_string()))
+    } else {
+        sqlx::Error::Protocol(shared.to_string())
     }
 }
 

@@ -11,6 +11,7 @@ use domain::layout::import::Finding;
 use domain::seats::{SeatIndex, SeatState};
 use uuid::Uuid;
 
+use platform::database::is_temporary;
 use platform::rate_limits::{Allowance, RateLimited};
 
 use super::caching::PRIVATE;
@@ -246,14 +247,10 @@ impl Problem {
 impl From<sqlx::Error> for Problem {
     fn from(cause: sqlx::Error) -> Self {
         match cause {
-            // No free connection, or the connection was lost: temporary.
-            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
-                tracing::warn!(%cause, "database unavailable");
-                Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
-            }
-            sqlx::Error::Database(error) if is_temporary(error.code().as_deref()) => {
-                tracing::warn!(cause = %error, "transaction rolled back by a conflict; the caller may retry");
-                let is_serialization_conflict = matches!(error.code().as_deref(), Some("40001" | "40P01"));
+            cause if is_temporary(&cause) => {
+                tracing::warn!(%cause, "database unavailable, or transaction rolled back; the caller may retry");
+                let code = cause.as_database_error().and_then(|error| error.code());
+                let is_serialization_conflict = matches!(code.as_deref(), Some("40001" | "40P01"));
                 let detail = "Please try again in a moment; nothing was lost.";
                 Self { is_serialization_conflict, ..Self::new(Code::DatabaseUnavailable, detail) }
             }
@@ -280,12 +277,6 @@ impl From<sqlx::Error> for Problem {
 
 /// The name under which `migrations/0006_selling.sql` refuses a total that is not the sum of a booking's lines.
 const TOTAL_IS_OF_LINES: &str = "booking_total_is_of_lines";
-
-/// True for temporary errors: serialisation failure, deadlock, lock timeout, query cancelled, server shutting down or
-/// starting, too many connections (PostgreSQL manual, appendix A).
-fn is_temporary(code: Option<&str>) -> bool {
-    matches!(code, Some("40001" | "40P01" | "55P03" | "57014" | "57P01" | "57P02" | "57P03" | "53300"))
-}
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {

@@ -1,12 +1,13 @@
-//! Pools of connections to Postgres that follow the primary, and the arguments of queries.
+//! Pools of connections to Postgres that follow the primary, transactions of background work, temporary errors, and the
+//! arguments of queries.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use sqlx::postgres::{PgArguments, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgArguments, PgDatabaseError, PgPool, PgPoolOptions, PgSeverity};
 use sqlx::query::{Query, QueryAs, QueryScalar};
-use sqlx::{Connection, Encode, Postgres, Type};
+use sqlx::{Connection, Encode, Postgres, Transaction, Type};
 
 use crate::postgres_hosts::{HostsError, PostgresHosts, PrimaryFollower};
 
@@ -15,6 +16,9 @@ pub const POOL_DEADLINE: Duration = Duration::from_secs(5);
 /// A connection that was idle for this long is pinged before use. A ping each time would double the cost of a short
 /// query, and under load no connection is idle this long.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
+/// Deadline of a released connection for the answer to its last query, which the caller may have dropped. A machine
+/// that vanished never answers, and the connection keeps its place in the pool meanwhile.
+const RELEASE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Connects to Postgres.
 ///
@@ -42,7 +46,7 @@ pub fn connect_later(url: &str, connections: u32, deadline: Duration) -> Result<
 
 /// A pool of `connections`, all to the primary. `deadline` is how long a caller waits for a free one.
 fn pool(connections: u32, deadline: Duration, follower: Arc<PrimaryFollower>) -> PgPoolOptions {
-    let on_connect = Arc::clone(&follower);
+    let (on_connect, on_release) = (Arc::clone(&follower), Arc::clone(&follower));
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(deadline)
@@ -63,6 +67,52 @@ fn pool(connections: u32, deadline: Duration, follower: Arc<PrimaryFollower>) ->
                 Ok(true)
             })
         })
+        .after_release(move |connection, metadata| {
+            let is_fresh = on_release.is_fresh(metadata.age);
+            Box::pin(async move {
+                if !is_fresh {
+                    return Err(abandoned("the connection leads to an earlier primary"));
+                }
+                // Returns at once if the last query was answered. The ping of sqlx, which follows, has no deadline.
+                let answered = tokio::time::timeout(RELEASE_DEADLINE, connection.flush()).await;
+                answered.unwrap_or_else(|_| Err(abandoned("its last query has no answer"))).map(|()| true)
+            })
+        })
+}
+
+/// The error that makes the pool close a released connection without another message to Postgres.
+fn abandoned(why: &'static str) -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why))
+}
+
+/// Begins a transaction of background work, which waits two seconds at most for each lock: one locked row must not stop
+/// the others of its round. After that it fails with an error that [`is_temporary`].
+///
+/// # Errors
+/// When the database fails.
+pub async fn begin_with_lock_timeout(pg: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
+    pg.begin_with("BEGIN; SET LOCAL lock_timeout = '2s'").await
+}
+
+/// SQLSTATEs of temporary errors: read-only transaction (just after a failover), serialisation failure, deadlock, too
+/// many connections, lock timeout, query cancelled, server shutting down or starting (PostgreSQL manual, appendix A).
+const TEMPORARY_CODES: [&str; 9] = ["25006", "40001", "40P01", "53300", "55P03", "57014", "57P01", "57P02", "57P03"];
+
+/// True for an error that a retry may avoid: no free connection, a lost connection, or one of [`TEMPORARY_CODES`].
+///
+/// An error of severity FATAL ends its connection, so it counts whatever its code: PgBouncer reports its own errors as
+/// protocol violations.
+#[must_use]
+pub fn is_temporary(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => {
+            let severity = error.try_downcast_ref::<PgDatabaseError>().map(PgDatabaseError::severity);
+            matches!(severity, Some(PgSeverity::Fatal | PgSeverity::Panic))
+                || error.code().is_some_and(|code| TEMPORARY_CODES.contains(&&*code))
+        }
+        _ => false,
+    }
 }
 
 /// A query that takes its arguments in one call.

@@ -19,6 +19,7 @@ mod combined_purchase;
 mod commits;
 mod connection_cuts;
 mod crowd;
+mod database_pool;
 mod demo;
 mod door;
 mod email_codes;

@@ -163,6 +163,27 @@ async fn hanging_gateway_does_not_delay_the_release_of_seats() {
     outage.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn locked_booking_does_not_delay_the_outcome_of_another() {
+    let outage = WebhookOutage::start(1).await;
+    let locked = outage.check_out_and_pay(0, None).await;
+    let other = outage.check_out_and_pay(1, None).await;
+    for (_, booking) in [&locked, &other] {
+        outage.gateway.press_pay(*booking);
+    }
+    let keeper = outage.world.lock_booking(&locked.1.to_string()).await;
+    outage.age_payments(&[locked.1]).await;
+    wait_until("its outcome is known", || async { outage.gateway.status_queries(locked.1) > 0 }).await;
+    // Due in a later round than the locked one.
+    outage.age_payments(&[other.1]).await;
+    outage.wait_for_state(&other, "CONFIRMED", "PAID").await;
+    keeper.rollback().await.expect("the lock is released");
+    outage.age_payments(&[locked.1]).await;
+    outage.wait_for_state(&locked, "CONFIRMED", "PAID").await;
+    outage.wait_until_balanced().await;
+    outage.end().await;
+}
+
 /// Expired bookings whose charge never reached the gateway: it answered their voids with "unknown".
 async fn expire_with_unknown_voids(outage: &WebhookOutage, seats: &[u32]) -> Vec<(Buyer, Uuid)> {
     let mut people = Vec::new();

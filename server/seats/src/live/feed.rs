@@ -18,7 +18,10 @@ use platform::redis_link::SubscriptionEvent;
 
 /// Runs until the server stops. After lost announcements the hub reads a snapshot.
 pub async fn follow_changes(state: SeatsState) {
-    let Some(mut orders) = state.hubs.orders_taken.lock().await.take() else { return };
+    // Locked, not taken: after a panic this function runs again.
+    let mut orders = state.hubs.orders_taken.lock().await;
+    // The panic ended all subscriptions. Readers reconnect, which subscribes again.
+    state.hubs.close_opened();
     let mut subscriber = state.redis.subscriber();
     let prefix = state.redis_prefix.as_str();
     loop {

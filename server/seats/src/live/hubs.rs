@@ -52,7 +52,8 @@ pub struct Hubs {
     /// Open hubs, and hubs that are being opened: those are subscribed already.
     open: Mutex<HashMap<Uuid, Arc<Hub>>>,
     orders: mpsc::Sender<HubCommand>,
-    pub(super) orders_taken: AsyncMutex<Option<mpsc::Receiver<HubCommand>>>,
+    /// Locked by the subscriber while it runs.
+    pub(super) orders_taken: AsyncMutex<mpsc::Receiver<HubCommand>>,
     pub(super) sockets: Sockets,
     min_evicted_age: Duration,
 }
@@ -65,7 +66,7 @@ impl Hubs {
         Self {
             open: Mutex::default(),
             orders,
-            orders_taken: AsyncMutex::new(Some(taken)),
+            orders_taken: AsyncMutex::new(taken),
             sockets: Sockets::new(sockets_per_address),
             min_evicted_age: MIN_EVICTED_AGE,
         }
@@ -243,6 +244,12 @@ impl Hubs {
         hub.stop();
     }
 
+    /// Closes all hubs but those that are being opened, and asks their readers to reconnect.
+    pub(super) fn close_opened(&self) {
+        let opened: Vec<_> = self.lock().values().filter(|hub| hub.opened.initialized()).cloned().collect();
+        opened.iter().for_each(|hub| self.close(hub));
+    }
+
     // Held for map operations only, never across an await.
     fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Hub>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
@@ -277,10 +284,15 @@ mod tests {
         }
     }
 
+    /// Takes the place of the subscriber.
+    async fn take_orders(hubs: &Hubs) -> mpsc::Receiver<HubCommand> {
+        std::mem::replace(&mut *hubs.orders_taken.lock().await, mpsc::channel(1).1)
+    }
+
     /// Hubs with a subscriber that confirms every order at once.
     async fn hubs() -> Arc<Hubs> {
         let hubs = Arc::new(Hubs::new(0));
-        let mut orders = hubs.orders_taken.lock().await.take().expect("the receiver is there");
+        let mut orders = take_orders(&hubs).await;
         tokio::spawn(async move {
             while let Some(order) = orders.recv().await {
                 if let HubCommand::Follow(_, done) = order {
@@ -359,7 +371,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_table_closes_hubs_without_readers_and_then_the_one_with_the_fewest() {
         let hubs = Hubs { min_evicted_age: Duration::ZERO, ..Hubs::new(0) };
-        let mut orders = hubs.orders_taken.lock().await.take().expect("the receiver is there");
+        let mut orders = take_orders(&hubs).await;
         let subscriber = tokio::spawn(async move {
             let mut forgotten = 0_usize;
             while let Some(order) = orders.recv().await {
@@ -416,6 +428,19 @@ mod tests {
             hubs.join(Uuid::from_u128(u128::MAX), whole_room, Reads::Once).is_ok(),
             "hubs without readers give way"
         );
+    }
+
+    #[tokio::test]
+    async fn lost_subscriptions_close_open_hubs_and_keep_those_being_opened() {
+        let hubs = hubs().await;
+        let (open, opening) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let read = || async { Ok(snapshot()) };
+        let (mut reader, _) = hubs.open_with(open, (whole_room, Reads::Live), read).await.expect("it opens");
+        let waiting = hubs.join(opening, whole_room, Reads::Live).expect("there is room");
+        hubs.close_opened();
+        assert!(hubs.get(open).is_none() && reader.hub.is_stopped());
+        assert_eq!(reader.next(|| Timestamp(1_000)), Next::Stopping, "its reader reconnects");
+        assert!(hubs.get(opening).is_some() && !waiting.hub.is_stopped());
     }
 
     #[tokio::test]

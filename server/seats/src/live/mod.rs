@@ -29,3 +29,4 @@ mod websocket_frames;
 pub use endpoints::routes;
 pub use feed::{follow_changes, refresh};
 pub use hubs::Hubs;
+pub use sockets::MAX_SOCKETS;

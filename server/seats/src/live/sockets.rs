@@ -12,7 +12,7 @@ use http::concurrency::{Concurrency, ConcurrencySlot};
 use http::{ApiResult, ClientAddress, Code, Problem};
 
 /// Maximum of open sockets on one replica.
-const MAX_SOCKETS: usize = 20_000;
+pub const MAX_SOCKETS: usize = 20_000;
 /// Maximum of open sockets of one visitor: one per tab with a show.
 const MAX_PER_VISITOR: usize = 30;
 /// The limit of a network, as a multiple of the limit of one address.

@@ -23,7 +23,7 @@ use super::sql::{self, BookingRow, SeatRow};
 use crate::{SellingState, outbox};
 use catalogue::Show;
 use platform::clock::from_utc;
-use platform::database::BindAll;
+use platform::database::{BindAll, begin_with_lock_timeout};
 use platform::ids;
 use seats::seat_locks::{
     FencedSelection, HoldLimits, LockAttempt, Refusal, Renewal, RequestIdentity, Selection, StoredHold, with_map,
@@ -284,7 +284,7 @@ async fn move_to_new_booking(
     instrument: Option<&InstrumentDigest>,
 ) -> Result<Option<&'static str>, EffectError> {
     let now = state.clock.now();
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if !has_late_money(&row) {
         return Ok(None);
@@ -381,7 +381,7 @@ fn seat_rows(show: &Show, agreed: &[SeatRow], seats: &[SeatIndex]) -> Vec<SeatRo
 
 async fn refund_late_money(state: &SellingState, row: &BookingRow, why: &str) -> Result<(), EffectError> {
     let now = state.clock.now();
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if has_late_money(&row) {
         step(&mut tx, &row, BookingEvent::LateMoneyReturned { amount: row.machine.total }, why, now).await?;

@@ -21,6 +21,7 @@ use catalogue::{InvalidSearch, Show};
 use http::cache_tags::CacheTags;
 use http::caching::{CachePolicy, PRIVATE};
 use http::{Code, Problem, describe_rejection, page_locale};
+use platform::database::is_temporary;
 
 mod accounts;
 mod booking;
@@ -136,16 +137,12 @@ pub enum PageError {
 
 impl From<sqlx::Error> for PageError {
     fn from(cause: sqlx::Error) -> Self {
-        match cause {
-            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
-                tracing::warn!(%cause, "database unavailable");
-                Self::Busy
-            }
-            other => {
-                tracing::error!(cause = %other, "page failed by an internal error");
-                Self::Fault
-            }
+        if is_temporary(&cause) {
+            tracing::warn!(%cause, "database unavailable");
+            return Self::Busy;
         }
+        tracing::error!(%cause, "page failed by an internal error");
+        Self::Fault
     }
 }
 

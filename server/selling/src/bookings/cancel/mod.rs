@@ -30,7 +30,7 @@ use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{ApiResult, Code, Problem};
-use platform::database::BindAll;
+use platform::database::{BindAll, begin_with_lock_timeout};
 
 pub use shows::{CallOffProgress, call_off, call_off_in, cancel_shows_forever, undo_batch};
 pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
@@ -224,7 +224,7 @@ pub(crate) async fn release_part(
     row: &BookingRow,
     number: u32,
 ) -> Result<(), EffectError> {
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let sql = "SELECT seat_no FROM returned_seats WHERE booking_id = $1 AND number = $2 ORDER BY seat_no";
     let seats: Vec<i32> = sqlx::query_scalar(sql).bind_all((row.id, number.cast_signed())).fetch_all(&mut *tx).await?;
     let seats = seats.into_iter().map(i32::cast_unsigned).collect();

@@ -12,7 +12,7 @@ use crate::bookings::money::declines;
 use crate::bookings::sql::{self, BookingRow};
 use catalogue::Show;
 use http::{ApiResult, Problem};
-use platform::database::BindAll;
+use platform::database::{BindAll, begin_with_lock_timeout};
 use seats::seat_locks::{FencedSelection, Renewal, StoreError, StoredHold, with_map};
 
 /// Frees the selection of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
@@ -37,7 +37,7 @@ async fn has_withdrawn_seat(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Re
 }
 
 async fn try_free(state: &SellingState, show: &Show, sale: &FencedSelection) -> sqlx::Result<Result<(), StoreError>> {
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     // The lock keeps the withdrawn seats of the show unchanged until the map is updated.
     let sql = "SELECT blocked FROM shows WHERE id = $1 FOR SHARE";
     let blocked: Vec<i32> = sqlx::query_scalar(sql).bind(show.id).fetch_one(&mut *tx).await?;
@@ -53,7 +53,7 @@ async fn try_free(state: &SellingState, show: &Show, sale: &FencedSelection) -> 
 ///
 /// The claims are released first, so that none of them refuses a payment for the hold under its next id.
 pub(crate) async fn release(state: &SellingState, show: &Show, row: &BookingRow) -> ApiResult<Option<StoredHold>> {
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     area_claims::release(&mut tx, row).await?;
     seat_claims::release(&mut tx, row).await?;
     let kept = declines::kept_hold(&mut tx, row.id).await?;

@@ -20,6 +20,7 @@ use payments::{
     Charge, ChargeAnswer, GatewayError, GatewayPayment, GuardedGateway, PaymentIds, RefundAnswer, VoidAnswer,
     refund_key,
 };
+use platform::database::begin_with_lock_timeout;
 
 /// Charges a booking at its gateway, or at the other gateway if no request reached the first.
 /// [`payment_rows::count_charge_request`] has counted the request.
@@ -34,8 +35,9 @@ pub(crate) async fn charge(state: &SellingState, charge: Charge, route: Route) -
         match switch(state, charge.booking, gateway.name(), &cause.to_string()).await? {
             Some(other) => route = other,
             None => {
-                let mut connection = state.pg.acquire().await?;
-                payment_rows::uncount_charge_request(&mut connection, charge.booking, gateway.name()).await?;
+                let mut tx = begin_with_lock_timeout(&state.pg).await?;
+                payment_rows::uncount_charge_request(&mut tx, charge.booking, gateway.name()).await?;
+                tx.commit().await?;
                 return Err(GatewayError::NotSent(cause).into());
             }
         }
@@ -49,7 +51,7 @@ async fn switch(
     why: &str,
 ) -> Result<Option<Route>, EffectError> {
     let now = state.clock.now();
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let waits = |row: &BookingRow| row.machine.state == BookingState::PaymentPending && row.machine.expires_at > now;
     let Some(row) = sql::lock(&mut tx, booking).await?.filter(waits) else { return Ok(None) };
     let mut left = payment_rows::gateways_left(&mut tx, booking).await?;
@@ -78,8 +80,7 @@ pub(crate) async fn void(state: &SellingState, booking: Uuid) -> Result<VoidAnsw
     let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
     let answer = gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?;
     if answer == VoidAnswer::Unknown {
-        let mut connection = state.pg.acquire().await?;
-        unknown_voids::schedule(&mut connection, booking, &route.gateway, state.clock.now()).await?;
+        unknown_voids::schedule(state, booking, &route.gateway).await?;
     }
     Ok(answer)
 }
@@ -124,8 +125,7 @@ pub(crate) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(),
         let settled_as = match gateway.void(&known).await? {
             VoidAnswer::Voided => "voided",
             VoidAnswer::Unknown => {
-                let mut connection = state.pg.acquire().await?;
-                unknown_voids::schedule(&mut connection, booking, &name, state.clock.now()).await?;
+                unknown_voids::schedule(state, booking, &name).await?;
                 "never_asked"
             }
             VoidAnswer::AlreadyCharged(amount) => {
@@ -142,8 +142,9 @@ pub(crate) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(),
                 }
             }
         };
-        let mut connection = state.pg.acquire().await?;
-        payment_rows::settle_left(&mut connection, booking, &name, settled_as, state.clock.now()).await?;
+        let mut tx = begin_with_lock_timeout(&state.pg).await?;
+        payment_rows::settle_left(&mut tx, booking, &name, settled_as, state.clock.now()).await?;
+        tx.commit().await?;
     }
     Ok(())
 }

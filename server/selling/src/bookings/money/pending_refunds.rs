@@ -18,7 +18,7 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::PaymentEventOutcome;
 use platform::clock::{from_utc, to_utc};
-use platform::database::BindAll;
+use platform::database::{BindAll, begin_with_lock_timeout};
 
 /// Interval of checks of a pending refund, milliseconds.
 const LOOK_EVERY_MS: i64 = 6 * 60 * MINUTE_MS;
@@ -45,7 +45,7 @@ pub(crate) struct FailedRefund<'a> {
 /// [`EffectError::RefundOverdue`] when it is pending for too long; or the database fails.
 pub(crate) async fn schedule_check(state: &SellingState, booking: Uuid, number: u32) -> Result<(), EffectError> {
     let now = state.clock.now();
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     let since: DateTime<Utc> = sqlx::query_scalar(
         "INSERT INTO refund_waits (booking_id, number, since, look_at) VALUES ($1, $2, $3, $4)
@@ -105,7 +105,7 @@ pub(crate) async fn record_failure(
     booking: Uuid,
     lost: &FailedRefund<'_>,
 ) -> Result<(), EffectError> {
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     park_failed(&mut tx, &row, lost, state.clock.now()).await?;
     tx.commit().await?;
@@ -118,20 +118,23 @@ pub(crate) async fn record_failure_at_left(
     booking: Uuid,
     lost: &FailedRefund<'_>,
 ) -> Result<(), EffectError> {
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     park_failed_at_left(&mut tx, &row, lost, state.clock.now()).await?;
     tx.commit().await?;
     Ok(())
 }
 
-/// Enqueues an effect for each pending refund that is due, so that the relay checks it.
+/// Enqueues an effect for each pending refund that is due, so that the relay checks it. A locked booking is skipped
+/// until the next round.
 pub(crate) async fn enqueue_due_checks(state: &SellingState) -> sqlx::Result<()> {
     let now = state.clock.now();
     let sql = "SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2";
     let due: Vec<(Uuid, i32)> = sqlx::query_as(sql).bind_all((to_utc(now), MAX_PER_ROUND)).fetch_all(&state.pg).await?;
     for (booking, number) in &due {
-        enqueue_check(state, *booking, number.cast_unsigned(), now).await?;
+        if let Err(cause) = enqueue_check(state, *booking, number.cast_unsigned(), now).await {
+            tracing::warn!(%booking, number, %cause, "enqueue the check of a refund of {booking} failed; it is retried");
+        }
     }
     if !due.is_empty() {
         outbox::wake(state);
@@ -140,7 +143,7 @@ pub(crate) async fn enqueue_due_checks(state: &SellingState) -> sqlx::Result<()>
 }
 
 async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Timestamp) -> sqlx::Result<()> {
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let taken =
         sqlx::query("UPDATE refund_waits SET look_at = $3 WHERE booking_id = $1 AND number = $2 AND look_at <= $4")

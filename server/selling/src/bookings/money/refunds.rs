@@ -21,7 +21,7 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::RefundAnswer;
 use platform::clock::to_utc;
-use platform::database::BindAll;
+use platform::database::{BindAll, begin_with_lock_timeout};
 
 /// Maximum moves of money from booking to booking: bounds a recursive query, far above real use.
 const MAX_MOVES: i32 = 1_000;
@@ -123,7 +123,7 @@ pub(crate) async fn perform(
     number: u32,
     amount: Money,
 ) -> Result<(), EffectError> {
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     // In the lock order of every other writer: the booking, then its payment.
     sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if amount.minor > 0 && paid_at_counter(&mut tx, row.id).await?.is_some() {
@@ -161,7 +161,7 @@ pub(crate) async fn perform(
         }
     }
     let now = state.clock.now();
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     let cause = if amount.minor > 0 {
         Cause { actor: "gateway", reason: "The gateway acknowledged the refund." }

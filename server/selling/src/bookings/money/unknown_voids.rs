@@ -8,7 +8,6 @@
 use chrono::{DateTime, Utc};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use futures::StreamExt;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{gateway_calls, payment_rows};
@@ -17,7 +16,7 @@ use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use payments::{PaymentStatus, VoidAnswer};
 use platform::clock::{from_utc, to_utc};
-use platform::database::BindAll;
+use platform::database::{BindAll, begin_with_lock_timeout};
 use platform::telemetry;
 
 /// Times after the answer "unknown" at which the payment is voided again, milliseconds: a minute, ten minutes, an
@@ -40,15 +39,17 @@ struct Due {
 }
 
 /// Schedules the checks of a payment that the gateway does not know. A repeat changes nothing.
-pub(crate) async fn schedule(tx: &mut PgConnection, booking: Uuid, gateway: &str, now: Timestamp) -> sqlx::Result<()> {
+pub(crate) async fn schedule(state: &SellingState, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
+    let now = state.clock.now();
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     sqlx::query(
         "INSERT INTO unknown_voids (booking_id, gateway, since, check_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (booking_id, gateway) DO NOTHING",
     )
     .bind_all((booking, gateway, to_utc(now), to_utc(now.plus_ms(CHECK_AFTER_MS[0]))))
-    .execute(tx)
+    .execute(&mut *tx)
     .await?;
-    Ok(())
+    tx.commit().await
 }
 
 /// Performs the checks that are due. True if there may be more.
@@ -98,7 +99,7 @@ async fn check(state: &SellingState, due: &Due) -> Result<(), EffectError> {
 
 /// Schedules a refund at a gateway that the booking left and that has its money.
 async fn send_back(state: &SellingState, booking: Uuid, gateway: &str) -> Result<(), EffectError> {
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     payment_rows::reopen_left(&mut tx, booking, gateway, state.clock.now()).await?;
     tx.commit().await?;

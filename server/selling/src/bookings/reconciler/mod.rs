@@ -30,7 +30,7 @@ use crate::{SellingState, outbox};
 use payments::PaymentStatus;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
-use platform::database::BindAll;
+use platform::database::{BindAll, begin_with_lock_timeout};
 use platform::{ids, telemetry};
 
 /// Interval of rounds for due bookings.
@@ -49,7 +49,7 @@ const MAX_CONCURRENT: usize = 4;
 /// Bookings processed in one round. The next follows at once while there are more.
 const MAX_PER_ROUND: usize = 100;
 
-/// The kinds of due work. Separate, because a gateway that hangs must not keep seats from being freed.
+/// The kinds of due work. Separate, because a gateway that hangs or a locked row must not keep seats from being freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
     /// Bookings that are finished without a gateway.
@@ -58,6 +58,8 @@ enum Watch {
     SilentPayments,
     /// Payments of final bookings that a gateway did not know.
     UnknownVoids,
+    /// Refunds that a gateway accepted hours ago.
+    PendingRefunds,
 }
 
 /// Makes a payment due for the reconciler when its buyer returns from the gateway's page: the next replica asks for
@@ -76,7 +78,8 @@ pub async fn reconcile_forever(state: SellingState) {
     tokio::join!(
         watch(&state, Watch::DueBookings, &backoffs),
         watch(&state, Watch::SilentPayments, &backoffs),
-        watch(&state, Watch::UnknownVoids, &backoffs)
+        watch(&state, Watch::UnknownVoids, &backoffs),
+        watch(&state, Watch::PendingRefunds, &backoffs)
     );
 }
 
@@ -91,6 +94,7 @@ async fn watch(state: &SellingState, what: Watch, backoffs: &Mutex<Backoffs>) {
             Watch::DueBookings => settle_due_bookings(state).await,
             Watch::SilentPayments => ask_gateways(state, backoffs).await,
             Watch::UnknownVoids => unknown_voids::check_due(state).await,
+            Watch::PendingRefunds => pending_refunds::enqueue_due_checks(state).await.map(|()| false),
         };
         was_full = is_full.unwrap_or_else(|cause| {
             tracing::warn!(%cause, ?what, "read due bookings failed");
@@ -101,7 +105,6 @@ async fn watch(state: &SellingState, what: Watch, backoffs: &Mutex<Backoffs>) {
 
 /// Finishes due bookings without calling a gateway. True if there may be more.
 async fn settle_due_bookings(state: &SellingState) -> sqlx::Result<bool> {
-    pending_refunds::enqueue_due_checks(state).await?;
     let now = state.clock.now();
     let due = due_bookings(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
     let failures = std::sync::atomic::AtomicUsize::new(0);
@@ -122,7 +125,7 @@ async fn settle_due_bookings(state: &SellingState) -> sqlx::Result<bool> {
 async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     effects::load_show_of(state, booking).await?;
     let now = state.clock.now();
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     if !try_lock_booking(&mut tx, booking).await? {
         return Ok(());
     }
@@ -216,7 +219,7 @@ async fn check_payment(
 /// Expires a booking if it is overdue: the gateway reports that the payment is still undecided.
 async fn time_out(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     let now = state.clock.now();
-    let mut tx = state.pg.begin().await?;
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     if effects::move_by_gateway(state, &mut tx, &row, BookingEvent::TimedOut, TIMED_OUT, None, now).await? {
         tx.commit().await?;
