@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use platform::{clock, telemetry};
 use rowlock::config::{CommandLineError, Config, SettingError, parse_command_line};
-use rowlock::{AppState, check, migrations, start};
+use rowlock::{AppState, check, migrations, start, web};
 use uuid::Uuid;
 
 use commands::admin::{self, AdminCommand};
@@ -190,6 +190,7 @@ fn refused(wrong: &[SettingError]) -> ExitCode {
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
+    web::connections::raise_file_limit();
     let listener = start::listen(config.listen).with_context(|| format!("cannot listen on {}", config.listen))?;
     let public_url = config.site.public_url.clone();
     let state = start::assemble(config).await?;

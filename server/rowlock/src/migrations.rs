@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use anyhow::Context;
 use sqlx::SqlStr;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::PgPool;
 
 /// Version, description and content of each file. `sqlx::migrate!` would list them by itself, but sqlx's macros compile
 /// all of sqlx a second time.
-const FILES: [(i64, &str, &str); 14] = [
+const FILES: [(i64, &str, &str); 15] = [
     (1, "shared triggers", include_str!("../../../migrations/0001_shared_triggers.sql")),
     (2, "http", include_str!("../../../migrations/0002_http.sql")),
     (3, "catalogue", include_str!("../../../migrations/0003_catalogue.sql")),
@@ -24,6 +24,7 @@ const FILES: [(i64, &str, &str); 14] = [
     (12, "categories of layouts", include_str!("../../../migrations/0012_categories_of_layouts.sql")),
     (13, "moves of drafts", include_str!("../../../migrations/0013_moves_of_drafts.sql")),
     (14, "released claims", include_str!("../../../migrations/0014_released_claims.sql")),
+    (15, "idle transactions", include_str!("../../../migrations/0015_idle_transactions.sql")),
 ];
 
 /// The schema, step by step.
@@ -38,6 +39,10 @@ pub static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
 
 /// SQLSTATE of a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
+/// SQLSTATE of a lock that was not available within its timeout.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// Bounds the wait of a migration for each lock: every later statement on the table waits behind it, sales included.
+const SET_LOCK_TIMEOUT: &str = "SET lock_timeout = '5s'";
 
 /// True if every migration of this server is applied. A schema of a later version fits: migrations only add.
 ///
@@ -53,12 +58,42 @@ pub async fn is_schema_up_to_date(pg: &PgPool) -> sqlx::Result<bool> {
     }
 }
 
-/// Brings the schema up to date.
+/// True if the first applied migrations are all of this server's, unchanged. The others are of a later version.
+async fn begins_with_our_migrations(pg: &PgPool) -> sqlx::Result<bool> {
+    let applied = "SELECT version, checksum FROM _sqlx_migrations ORDER BY version";
+    let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as(applied).fetch_all(pg).await?;
+    let first = applied.iter().take(FILES.len()).map(|(version, checksum)| (*version, checksum.as_slice()));
+    Ok(first.eq(MIGRATOR.iter().map(|migration| (migration.version, &*migration.checksum))))
+}
+
+/// Brings the schema up to date. Changes nothing in a schema of a later version, which fits: migrations only add.
 ///
 /// # Errors
-/// When a migration fails or one that was applied has changed since.
+/// When a migration fails or gets no lock, an applied one has changed since, or an unknown one is applied that is not
+/// later than ours.
 pub async fn migrate(pg: &PgPool) -> anyhow::Result<()> {
-    MIGRATOR.run(pg).await.context("the schema could not be brought up to date")
+    // Not returned to the pool: its session has the timeout, and after a failure the lock against other migrations.
+    let mut session = pg.acquire().await?.detach();
+    // Before the timeout is set: another `rowlock migrate` may take long. `run` takes this lock a second time.
+    session.lock().await?;
+    sqlx::query(SET_LOCK_TIMEOUT).execute(&mut session).await?;
+    let outcome = MIGRATOR.run(&mut session).await;
+    if let Err(MigrateError::VersionMissing(unknown)) = outcome
+        && begins_with_our_migrations(pg).await?
+    {
+        tracing::warn!(unknown, "the schema is of a later version: nothing to migrate");
+        return Ok(());
+    }
+    if let Err(MigrateError::ExecuteMigration(sqlx::Error::Database(cause), version)) = &outcome
+        && cause.code().as_deref() == Some(LOCK_NOT_AVAILABLE)
+    {
+        anyhow::bail!(
+            "migration {version} changed nothing: another transaction kept a table locked for five seconds. End the dump \
+             or the long transaction (SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start), then run \
+             `rowlock migrate` again."
+        );
+    }
+    outcome.context("the schema could not be brought up to date")
 }
 
 #[cfg(test)]

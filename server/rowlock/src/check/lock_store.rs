@@ -1,5 +1,6 @@
 //! Checks Redis and the shadow Redis: reachable, durable, granting seats of a hidden show correctly.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use domain::time::MINUTE_MS;
@@ -51,16 +52,26 @@ async fn check_redis(about: &str, url: &str, prefix: &str, report: &mut Report) 
     report.add(&format!("{about} seats"), began.elapsed(), [tried]);
 }
 
-/// Judges Redis' `INFO`.
+/// Judges Redis' `INFO`, and the setting `save`, which is not in it.
 async fn settings(link: &Link) -> Vec<CheckFinding> {
     let info = match link.ask_any(&redis::cmd("INFO")).await {
         Ok(info) => info,
         Err(cause) => return vec![CheckFinding::bad(format!("INFO failed: {cause}"))],
     };
     match redis::from_redis_value::<String>(info) {
-        Ok(info) => judge(&info),
+        Ok(info) => {
+            let save = read_save(link).await;
+            judge(&format!("{info}\r\nsave:{save}"))
+        }
         Err(cause) => vec![CheckFinding::bad(format!("INFO is no text: {cause}"))],
     }
+}
+
+/// Reads the setting `save`. Empty if there are no snapshots, or if this user may not read settings.
+async fn read_save(link: &Link) -> String {
+    let answer = link.ask_any(redis::cmd("CONFIG").arg("GET").arg("save")).await.ok();
+    let settings = answer.and_then(|answer| redis::from_redis_value::<HashMap<String, String>>(answer).ok());
+    settings.and_then(|mut settings| settings.remove("save")).unwrap_or_default()
 }
 
 fn judge(info: &str) -> Vec<CheckFinding> {
@@ -89,8 +100,17 @@ fn judge(info: &str) -> Vec<CheckFinding> {
             of("maxmemory")
         )));
     }
+    if of("maxmemory") == "0" {
+        found.push(CheckFinding::warning("has no maxmemory: a rush can fill its machine, whose kernel then kills it"));
+    }
     if of("aof_enabled") == "0" {
         found.push(CheckFinding::warning("keeps no append-only file: a restart loses every hold (no paid seat)"));
+    }
+    if of("aof_enabled") == "1" && !of("save").is_empty() {
+        found.push(CheckFinding::warning(format!(
+            "writes snapshots beside its append-only file (save is {}): each costs a core and memory; set save to \"\"",
+            of("save")
+        )));
     }
     if of("aof_enabled") == "1" && of("aof_last_write_status") == "err" {
         found.push(CheckFinding::bad("cannot write its append-only file"));
@@ -154,7 +174,8 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "# Server\r\nredis_version:7.0.15\r\nloading:0\r\nused_memory:10\r\nmaxmemory:100\r\n\
-                        maxmemory_policy:noeviction\r\naof_enabled:1\r\naof_last_write_status:ok\r\nrole:master\r\n";
+                        maxmemory_policy:noeviction\r\naof_enabled:1\r\naof_last_write_status:ok\r\nrole:master\r\n\
+                        save:\r\n";
 
     #[test]
     fn each_setting_of_redis_has_its_finding() {
@@ -163,7 +184,9 @@ mod tests {
             ("7.0.15", "6.2.1", Severity::Bad, "too old"),
             ("noeviction", "allkeys-lru", Severity::Bad, "allkeys-lru"),
             ("used_memory:10", "used_memory:95", Severity::Warning, "95 of 100"),
+            ("maxmemory:100", "maxmemory:0", Severity::Warning, "no maxmemory"),
             ("aof_enabled:1", "aof_enabled:0", Severity::Warning, "append-only"),
+            ("save:", "save:3600 1 300 100", Severity::Warning, "3600 1 300 100"),
             ("status:ok", "status:err", Severity::Bad, "cannot write"),
             ("role:master", "role:slave", Severity::Bad, "replica"),
             ("loading:0", "loading:1", Severity::Bad, "loading"),

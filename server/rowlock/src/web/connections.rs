@@ -27,6 +27,7 @@ use crate::config::Config;
 use http::client_address::{ClientAddress, Peer};
 use http::concurrency::{Concurrency, ConcurrencySlot};
 use http::write_coalescing::CoalescedWrites;
+use seats::live::MAX_SOCKETS;
 
 /// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
 /// opens another for its next request.
@@ -38,6 +39,24 @@ const CONNECTIONS_PER_SOCKET: usize = 4;
 
 /// Connections of a network for each that one of its addresses may have.
 const ADDRESSES_PER_NETWORK: usize = 4;
+
+/// Open files of a server besides its connections and live maps: calls to stores, gateways and mail servers, and files
+/// of the site.
+const OTHER_FILES: usize = 1_000;
+/// Files that a server needs at full load: every connection and every live map is one.
+const FILES_NEEDED: u64 = (MAX_CONNECTIONS + MAX_SOCKETS + OTHER_FILES) as u64;
+
+/// Raises the limit of open files to the highest that this process may have; warns if that is too low for a full load.
+pub fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    // If this fails, the warning below names the limit that is left.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let limit = getrlimit(Resource::Nofile).current;
+    if let Some(limit) = limit.filter(|limit| *limit < FILES_NEEDED) {
+        tracing::warn!(limit, needed = FILES_NEEDED, "the limit of open files is too low for a full server");
+    }
+}
 
 /// Limits on connections.
 #[derive(Clone, Copy, Debug)]

@@ -10,5 +10,6 @@ mod description;
 mod endpoint_table;
 pub mod files;
 pub mod pages;
+mod readiness;
 mod requests;
 pub mod router;

@@ -23,8 +23,9 @@ use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::budget::BudgetLayer;
+use super::readiness::Readiness;
 use super::{authorisation, description, files, pages, requests};
-use crate::{AppState, metrics, migrations};
+use crate::{AppState, metrics};
 use admission::{fairness, waiting_room};
 use backoffice::{box_office, door, organiser, reports, webhooks};
 use http::caching::{self, REVALIDATED};
@@ -41,8 +42,6 @@ use selling::{account_bookings, bookings, email_codes, holds, payment_webhooks, 
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// Longest any request may take, the gateway's deadline included.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
-/// Deadline for the lock store's answer in a readiness check. A proxy checks every half a second.
-const LOCK_STORE_DEADLINE: Duration = Duration::from_millis(100);
 /// Prefix of the addresses of the API.
 const API_PREFIX: &str = "/api/v1";
 
@@ -152,7 +151,7 @@ fn document(state: &AppState) -> Bytes {
 
 fn routes(state: AppState) -> Router {
     let (api, _) = api(Some(&state));
-    let described = state.clone();
+    let (described, readiness) = (state.clone(), Arc::<Readiness>::default());
     // Written at the first request, not at every start.
     let document = Arc::new(LazyLock::new(move || document(&described)));
     let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
@@ -179,7 +178,7 @@ fn routes(state: AppState) -> Router {
         .route_service("/ticket-worker.js", file("pkg/ticket-worker.js"))
         .route_service("/door-worker.js", file("pkg/door-worker.js"))
         .route("/healthz", get(async || "alive\n"))
-        .route("/readyz", get(ready))
+        .route("/readyz", get(move |State(state): State<AppState>| async move { readiness.check(&state).await }))
         .route("/metrics", get(metrics::metrics))
         .route("/demo/watched", get(watched_shows))
         .fallback(nothing_here)
@@ -264,26 +263,6 @@ async fn nothing_here(uri: Uri) -> Response {
 
 async fn wrong_method(method: Method, uri: Uri) -> Response {
     Problem::new(Code::MethodNotAllowed, format!("{method} is not possible on {}.", uri.path())).into_response()
-}
-
-/// Readiness: everything that needs no seat lock can be served. The lock store is reported and does not decide: it is away
-/// for all replicas at once, and tickets, doors, tills and payments work without it.
-async fn ready(State(state): State<AppState>) -> Response {
-    // In a separate task, which continues after the deadline: a ping that is cancelled would delay the detection of a Redis
-    // that is back.
-    let asked = state.clone();
-    let ping = state.tasks.spawn(async move { asked.locks.ping().await.is_ok() });
-    let lock_store = tokio::time::timeout(LOCK_STORE_DEADLINE, ping);
-    let (schema, lock_store) = tokio::join!(migrations::is_schema_up_to_date(&state.pg), lock_store);
-    let (database, schema) = (schema.is_ok(), schema.unwrap_or(false));
-    let lock_store = matches!(lock_store, Ok(Ok(true)));
-    let stopping = state.stop.is_cancelled();
-    let is_ready = database && schema && !stopping;
-    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let truth = serde_json::json!({
-        "database": database, "schema": schema, "lock_store": lock_store, "stopping": stopping,
-    });
-    (status, Json(truth)).into_response()
 }
 
 /// The shows with open live maps, which the crowd of a demo visits; without `DEMO_CROWD` there is no such page.

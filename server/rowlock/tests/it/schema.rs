@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use platform::database::BindAll;
-use rowlock::migrations::{MIGRATOR, is_schema_up_to_date};
+use rowlock::migrations::{MIGRATOR, is_schema_up_to_date, migrate};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 
@@ -14,6 +14,8 @@ use crate::sql_guards::{assert_second_claims_are_refused, insert_booking};
 
 /// Version of the migration that creates the tables of `backoffice`.
 const BACKOFFICE: i64 = 8;
+/// Version of a migration that locks `seat_claims`.
+const RELEASED_CLAIMS: i64 = 14;
 
 /// A database of a test without servers. Its books are not checked.
 pub struct BareDatabase {
@@ -115,20 +117,66 @@ async fn schema_of_an_older_version_is_migrated_and_keeps_its_rows() {
     database.drop().await;
 }
 
+/// A lock on the table of migrations makes no replica unready.
 #[tokio::test(flavor = "multi_thread")]
-async fn schema_of_a_later_version_serves_and_is_not_migrated() {
+async fn readiness_reads_the_schema_until_it_is_up_to_date() {
     let world = World::start(1, &[]).await;
-    let later = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-                 VALUES (9999, 'of a later version', true, '\\x00', 0)";
-    world.run(sqlx::query(later)).await;
+    let mut locking = world.pg.begin().await.expect("a transaction");
+    let lock = "LOCK TABLE _sqlx_migrations IN ACCESS EXCLUSIVE MODE";
+    sqlx::query(lock).execute(&mut *locking).await.expect("the table is locked");
+    expect_answer(world.visitor().get("/readyz").await, StatusCode::OK);
+    locking.rollback().await.expect("it ends");
+}
+
+/// A migration of a later version, which the server does not know.
+const LATER: &str = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                     VALUES (9999, 'of a later version', true, '\\x00', 0)";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schema_of_a_later_version_serves_and_needs_no_migration() {
+    let world = World::start(1, &[]).await;
+    world.execute(LATER).await;
     assert!(is_schema_up_to_date(&world.pg).await.expect("the database answers"));
     let ready =
         world.visitor().client.get(format!("{}/readyz", world.servers[0].url)).send().await.expect("a response");
     assert!(ready.status().is_success(), "{ready:?}");
     let (good, report) = check(&world, &["--public-url", &world.servers[0].url]).await;
     assert!(good && report.to_string().contains("has 1 migrations this program does not know"), "{report:#}");
-    let (is_migrated, output) = world.command(&["migrate"]).await;
-    assert!(!is_migrated && output.contains("9999"), "{output}");
+    let applied = "SELECT count(*) FROM _sqlx_migrations";
+    let before = world.count(applied).await;
+    let (succeeded, output) = world.command(&["migrate"]).await;
+    assert!(succeeded && output.contains("the schema is of a later version") && output.contains("9999"), "{output}");
+    assert_eq!(world.count(applied).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schema_of_a_later_version_with_other_earlier_migrations_is_refused() {
+    let world = World::start(0, &[]).await;
+    world.execute(LATER).await;
+    for (difference, change, undo) in [
+        (
+            "an applied migration has changed",
+            "UPDATE _sqlx_migrations SET checksum = checksum || '\\x00' WHERE version = 1",
+            "UPDATE _sqlx_migrations SET checksum = substr(checksum, 1, length(checksum) - 1) WHERE version = 1",
+        ),
+        (
+            "a migration is missing",
+            "UPDATE _sqlx_migrations SET version = 10001 WHERE version = 1",
+            "UPDATE _sqlx_migrations SET version = 1 WHERE version = 10001",
+        ),
+        (
+            "an unknown migration is an earlier one",
+            "UPDATE _sqlx_migrations SET version = 0 WHERE version = 9999",
+            "UPDATE _sqlx_migrations SET version = 9999 WHERE version = 0",
+        ),
+    ] {
+        world.execute(change).await;
+        let (succeeded, output) = world.command(&["migrate"]).await;
+        assert!(!succeeded && output.contains("could not be brought up to date"), "{difference}: {output}");
+        world.execute(undo).await;
+    }
+    let (succeeded, output) = world.command(&["migrate"]).await;
+    assert!(succeeded, "without these differences: {output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,6 +192,33 @@ async fn failed_migration_changes_nothing_and_a_retry_succeeds() {
     sqlx::query("DROP TABLE webhook_deliveries").execute(&database.pg).await.expect("the table is dropped");
     assert!(database.migrate().await, "the next attempt succeeds");
     assert!(database.has_table("house_seats").await && database.is_up_to_date().await);
+    database.drop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn migration_that_gets_no_lock_fails_with_advice_and_a_retry_succeeds() {
+    let database = BareDatabase::create().await;
+    assert!(database.migrate_to(RELEASED_CLAIMS - 1).await, "the schema before");
+    let mut other = database.pg.begin().await.expect("a transaction");
+    let lock = sqlx::query("LOCK TABLE seat_claims IN ACCESS EXCLUSIVE MODE").execute(&mut *other).await;
+    lock.expect("the table is locked");
+    let refused = tokio::time::timeout(TEST_TIMEOUT, migrate(&database.pg)).await.expect("the migration ends");
+    let advice = refused.expect_err("the migration fails").to_string();
+    assert!(advice.contains("migration 14 changed nothing") && advice.contains("pg_stat_activity"), "{advice}");
+    other.rollback().await.expect("the lock is released");
+    migrate(&database.pg).await.expect("the next attempt succeeds");
+    assert!(database.is_up_to_date().await);
+    database.drop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_of_a_migrated_database_may_idle_in_a_transaction_for_thirty_seconds() {
+    let database = BareDatabase::create().await;
+    assert!(database.migrate().await, "the schema is created");
+    let session = PgConnection::connect_with(&admin_options().database(&database.name)).await;
+    let shown = sqlx::query_scalar("SHOW idle_in_transaction_session_timeout");
+    let timeout: String = shown.fetch_one(&mut session.expect("the database answers")).await.expect("the setting");
+    assert_eq!(timeout, "30s");
     database.drop().await;
 }
 

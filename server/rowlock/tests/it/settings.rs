@@ -207,6 +207,29 @@ fn settings_file_with_unknown_names_is_refused() {
     assert!(code == Some(2) && output.contains("/nowhere/rowlock.toml"), "{output}");
 }
 
+#[test]
+fn server_raises_its_limit_of_open_files_and_warns_if_that_is_too_low() {
+    let Output { stdout, stderr, .. } = Command::new("/bin/sh")
+        .args(["-c", "ulimit -S -n 256 && ulimit -H -n 1024 && exec \"$0\" serve", env!("CARGO_BIN_EXE_rowlock")])
+        .env_clear()
+        .envs([
+            // No address of this machine (RFC 5737): the server ends before it connects to anything.
+            ("LISTEN", "192.0.2.1:3000"),
+            ("DATABASE_URL", "postgres://127.0.0.1:1/rowlock"),
+            ("REDIS_URL", "redis://127.0.0.1:1/"),
+            ("TOKEN_SECRET", LONG),
+            ("SIMULATOR_URL", "http://127.0.0.1:1"),
+            ("SIMULATOR_API_KEY", LONG),
+            ("SIMULATOR_WEBHOOK_SECRET", LONG),
+            ("MAILBOX_DIR", "/nowhere"),
+        ])
+        .output()
+        .expect("it starts");
+    let output = String::from_utf8([stdout, stderr].concat()).expect("text");
+    assert!(output.contains("cannot listen on 192.0.2.1:3000"), "{output}");
+    assert!(output.contains("the limit of open files is too low") && output.contains("limit=1024"), "{output}");
+}
+
 /// Runs the command. Returns whether seats can be sold, and the report.
 pub async fn check(world: &World, flags: &[&str]) -> (bool, Value) {
     let arguments: Vec<&str> = ["check", "--json"].iter().chain(flags).copied().collect();

@@ -2,6 +2,7 @@
 
 mod connection_limits;
 mod pgbouncer;
+mod postgres_outage;
 mod redis_outage;
 mod rolling;
 
@@ -49,20 +50,24 @@ fn with_lines_replaced(text: &str, instead: &[(&str, String)]) -> String {
 /// The shipped proxy settings with this port, control socket and these two replicas.
 fn proxy(port: u16, control: &Path, replicas: [&str; 2]) -> String {
     let [one, two] = replicas.map(|url| url.trim_start_matches("http://"));
+    let shipped = include_str!("../../../../../deploy/haproxy.cfg");
+    let shipped = shipped.replace(" one:3000", &format!(" {one}")).replace(" two:3000", &format!(" {two}"));
     with_lines_replaced(
-        include_str!("../../../../../deploy/haproxy.cfg"),
+        &shipped,
         &[
             ("maxconn", format!("    maxconn 1000\n    stats socket {} level admin", control.display())),
             ("bind :8080", format!("    bind 127.0.0.1:{port}")),
-            ("server one", format!("    server one {one}")),
-            ("server two", format!("    server two {two}")),
-            ("server files-one", format!("    server files-one {one} track replicas/one")),
-            ("server files-two", format!("    server files-two {two} track replicas/two")),
         ],
     )
 }
 
+/// True if the replica passes the proxy's health checks.
 async fn is_used(control: &Path, replica: &str) -> bool {
+    statistic(control, &format!("replicas,{replica}"), "status").await == "UP"
+}
+
+/// A column of the proxy's statistics of a server, such as `status` of `replicas,one`; empty until the proxy answers.
+async fn statistic(control: &Path, server: &str, column: &str) -> String {
     let asked = async {
         let mut stream = UnixStream::connect(control).await?;
         stream.write_all(b"show stat\n").await?;
@@ -71,7 +76,11 @@ async fn is_used(control: &Path, replica: &str) -> bool {
         Ok::<_, std::io::Error>(said)
     };
     let said = asked.await.unwrap_or_default();
-    said.lines().any(|line| line.starts_with(&format!("replicas,{replica},")) && line.contains(",UP,"))
+    let mut lines = said.lines();
+    let place = lines.next().and_then(|names| names.split(',').position(|name| name == column));
+    let row = lines.find(|line| line.starts_with(&format!("{server},")));
+    let value = place.zip(row).and_then(|(place, row)| row.split(',').nth(place));
+    value.unwrap_or_default().to_owned()
 }
 
 /// A settings file that is deleted with the test, and the program that reads it.

@@ -10,7 +10,7 @@ use reqwest::header::CACHE_CONTROL;
 use tokio::process::Command;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{RunningProgram, file, is_used, program, proxy};
+use super::{RunningProgram, file, is_used, program, proxy, statistic};
 use crate::prelude::*;
 use crate::replicas::{Replica, free_address};
 use crate::static_files::{NEW, OF_A_MODULE, OLD, SiteFolder, content};
@@ -108,6 +108,12 @@ async fn rolling_update_fails_no_request() {
     }
     let all_watch = || async { watching.load(Ordering::Relaxed) == WATCHING };
     wait_until("every live map is open", all_watch).await;
+    let mut sockets = 0;
+    for name in names {
+        let open = statistic(&control, &format!("live,live-{name}"), "scur").await;
+        sockets += open.parse::<usize>().expect("a number of sockets");
+    }
+    assert_eq!(sockets, WATCHING, "live maps have a backend of their own");
     for replica in &replicas {
         let before = done.load(Ordering::Relaxed);
         replica.stop().await;
