@@ -127,6 +127,8 @@ pub fn form(session: MapSession, details: CheckoutForm) -> impl IntoView {
         details;
     let buyer = PersonFields::new("buyer", name, email);
     let friend = PersonFields::new(FRIEND, friend_name, friend_email);
+    // It is booked at once: there is no payment page.
+    let is_free = Memo::new(move |_| super::total_of(session).is_some_and(|total| total.minor == 0));
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         // Both persons are checked, so that all errors show at once. The first gets the focus.
@@ -186,9 +188,13 @@ pub fn form(session: MapSession, details: CheckoutForm) -> impl IntoView {
                 </div>
             </details>
             <button type="submit" class="button details-pay" data-testid="pay" aria-disabled=move || if busy.get() { "true" } else { "false" }>
-                {move || if busy.get() { say!("common.one_moment") } else { say!("pay.go") }}
+                {move || match (busy.get(), is_free.get()) {
+                    (true, _) => say!("common.one_moment"),
+                    (false, true) => say!("cart.continue"),
+                    (false, false) => say!("pay.go"),
+                }}
             </button>
-            <p class="details-small">{say!("pay.note")}</p>
+            <p class="details-small" hidden=move || is_free.get()>{say!("pay.note")}</p>
         </form>
     }
 }

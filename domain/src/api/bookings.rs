@@ -60,7 +60,7 @@ pub struct CheckoutPayment {
 #[serde(deny_unknown_fields)]
 pub struct ConfirmRequest {
     /// A payment token from the gateway, which is charged at once. Without it the answer contains `pay_url`, the
-    /// gateway's payment page.
+    /// gateway's payment page. A booking that costs nothing needs neither: it is confirmed at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payment_token: Option<String>,
 }

@@ -146,7 +146,7 @@ impl GatewayClient {
                     maybe_done = true;
                     cause
                 }
-                refused @ GatewayError::Refused { .. } => return Err(refused),
+                answered @ (GatewayError::Refused { .. } | GatewayError::Undecided(_)) => return Err(answered),
             };
             let last = !again || attempts == MAX_ATTEMPTS;
             let pause = Duration::from_millis(ids::jitter(BACKOFF_BASE_MS << attempts));

@@ -35,7 +35,8 @@ pub trait Gateway: Send + Sync {
     ///
     /// # Errors
     /// [`GatewayError::NotSent`]: nothing was charged, nor will be by this call.
-    /// [`GatewayError::Unreachable`]: the charge may have happened; call [`Gateway::status`] later.
+    /// [`GatewayError::Unreachable`], [`GatewayError::Undecided`]: the charge may have happened; call
+    /// [`Gateway::status`] later.
     /// [`GatewayError::Refused`]: there is no such payment and will be none.
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError>;
 
@@ -281,6 +282,9 @@ pub enum GatewayError {
     /// No answer, or none that can be read: the outcome is unknown.
     #[error("the gateway gave no usable answer; what happened there is unknown")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The gateway answered, and has not decided about the payment yet. A later call may have an outcome.
+    #[error("the gateway has not decided yet: {0}")]
+    Undecided(&'static str),
     /// The gateway refused the call finally.
     #[error("the gateway refused with {status} {code}: {message}")]
     Refused {

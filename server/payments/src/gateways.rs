@@ -191,7 +191,7 @@ impl GuardedGateway {
         let span = tracing::debug_span!(target: STEP, "gateway", gateway = self.name(), ?question);
         let answer = call.instrument(span).await;
         let outcome = match &answer {
-            Ok(_) => GatewayOutcome::Answered,
+            Ok(_) | Err(GatewayError::Undecided(_)) => GatewayOutcome::Answered,
             Err(GatewayError::Refused { .. }) => GatewayOutcome::Refused,
             Err(GatewayError::NotSent(_)) => GatewayOutcome::NotSent,
             Err(GatewayError::Unreachable(_)) => GatewayOutcome::Unreachable,
@@ -211,7 +211,7 @@ impl GuardedGateway {
         running.finish();
         match &outcome {
             // A refusal is an answer too: the gateway is up.
-            Ok(_) | Err(GatewayError::Refused { .. }) => self.breaker().succeeded(),
+            Ok(_) | Err(GatewayError::Refused { .. } | GatewayError::Undecided(_)) => self.breaker().succeeded(),
             Err(cause @ (GatewayError::NotSent(_) | GatewayError::Unreachable(_))) => {
                 if self.breaker().failed(Instant::now(), pass, ids::jitter) {
                     tracing::warn!(gateway = self.name(), %cause, "call to the gateway failed repeatedly; breaker opened");

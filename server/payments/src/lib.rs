@@ -97,7 +97,7 @@ pub enum PaymentEventOutcome {
     /// The booking is unknown.
     #[strum(serialize = "unknown_payment")]
     Unknown,
-    /// Nothing to do: the booking is past it, or the kind of event does not matter to us.
+    /// Nothing to do: the booking is past it or in another region, or the kind of event does not matter to us.
     Ignored,
     /// Money at a gateway that the booking had left for another: it goes back from there.
     SentBack,

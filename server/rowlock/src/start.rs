@@ -14,6 +14,7 @@ use catalogue::{CatalogueParts, CatalogueState, cdn};
 use http::idempotency::{self, Idempotency};
 use http::{HttpParts, HttpState};
 use identity::{IdentityParts, IdentityState, accounts};
+use platform::background::restart_after_panics;
 use platform::rate_limits::RateLimits;
 use platform::redis_link::{Link, LinkError};
 use platform::{PlatformParts, PlatformState, database, telemetry, tls};
@@ -222,6 +223,16 @@ async fn with_shadow(
     }
 }
 
+/// Starts a loop of background work, and again after a panic.
+fn spawn_loop<S, F>(state: &AppState, with: S, run: impl Fn(S) -> F + Send + 'static)
+where
+    S: Clone + Send + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let work = std::any::type_name_of_val(&run);
+    state.tasks.spawn(restart_after_panics(state.stop.clone(), work, move || run(with.clone())));
+}
+
 /// Starts the background work of a replica.
 pub fn spawn_background(state: &AppState) {
     let http = HttpState::from_ref(state);
@@ -230,41 +241,44 @@ pub fn spawn_background(state: &AppState) {
     let seats = SeatsState::from_ref(state);
     let selling = SellingState::from_ref(state);
     let backoffice = BackofficeState::from_ref(state);
-    let tasks = &state.tasks;
-    tasks.spawn(telemetry::upkeep_forever(state.stop.clone()));
-    tasks.spawn(idempotency::purge_forever(http.clone()));
-    tasks.spawn(idempotency::announce_forever(http.clone()));
-    tasks.spawn(idempotency::reconcile_forever(http));
-    tasks.spawn(payments::probe_forever(state.gateways.clone(), state.stop.clone()));
-    tasks.spawn(catalogue::compare_forever(catalogue.clone()));
-    tasks.spawn(cdn::relay_forever(catalogue.clone()));
-    tasks.spawn(cdn::announce_forever(catalogue));
-    tasks.spawn(accounts::send_mails_forever(identity.clone()));
-    tasks.spawn(accounts::purge_forever(identity.clone()));
-    tasks.spawn(accounts::poll_handed_over_visitors(identity));
-    tasks.spawn(seat_locks::sweep_forever(seats.clone()));
-    tasks.spawn(seat_locks::forget_forever(seats.clone()));
-    tasks.spawn(live::follow_changes(seats));
-    tasks.spawn(waiting_room::serve_forever(AdmissionState::from_ref(state)));
-    tasks.spawn(fairness::write_forever(AdmissionState::from_ref(state)));
+    spawn_loop(state, state.stop.clone(), telemetry::upkeep_forever);
+    spawn_loop(state, http.clone(), idempotency::purge_forever);
+    spawn_loop(state, http.clone(), idempotency::announce_forever);
+    spawn_loop(state, http, idempotency::reconcile_forever);
+    let gateways = (state.gateways.clone(), state.stop.clone());
+    spawn_loop(state, gateways, |(gateways, stop)| payments::probe_forever(gateways, stop));
+    spawn_loop(state, catalogue.clone(), catalogue::compare_forever);
+    spawn_loop(state, catalogue.clone(), cdn::relay_forever);
+    spawn_loop(state, catalogue, cdn::announce_forever);
+    spawn_loop(state, identity.clone(), accounts::send_mails_forever);
+    spawn_loop(state, identity.clone(), accounts::purge_forever);
+    spawn_loop(state, identity, accounts::poll_handed_over_visitors);
+    spawn_loop(state, seats.clone(), seat_locks::sweep_forever);
+    spawn_loop(state, seats.clone(), seat_locks::forget_forever);
+    spawn_loop(state, seats, live::follow_changes);
+    spawn_loop(state, AdmissionState::from_ref(state), waiting_room::serve_forever);
+    spawn_loop(state, AdmissionState::from_ref(state), fairness::write_forever);
     for lane in outbox::Lane::ALL {
-        let handler = bookings::BookingEffects::new(selling.clone());
-        tasks.spawn(outbox::relay_forever(selling.clone(), handler, lane));
+        spawn_loop(state, selling.clone(), move |selling| {
+            let handler = bookings::BookingEffects::new(selling.clone());
+            outbox::relay_forever(selling, handler, lane)
+        });
     }
-    tasks.spawn(holds::flush_forever(selling.clone()));
-    tasks.spawn(bookings::reconcile_forever(selling.clone()));
-    tasks.spawn(bookings::compare_ledgers_forever(selling.clone()));
-    tasks.spawn(bookings::cancel_shows_forever(selling.clone()));
-    tasks.spawn(bookings::withdraw_seats_forever(selling.clone()));
-    tasks.spawn(waiting_list::serve_forever(selling.clone()));
-    tasks.spawn(waiting_list::send_mails_forever(selling.clone()));
-    tasks.spawn(email_codes::send_forever(selling.clone()));
-    tasks.spawn(email_codes::purge_forever(selling));
-    tasks.spawn(relocation::work_forever(backoffice.clone()));
-    tasks.spawn(relocation::send_mails_forever(backoffice.clone()));
-    tasks.spawn(organiser::poll_changed_terms_forever(backoffice.clone()));
-    tasks.spawn(webhooks::deliver_forever(backoffice.clone()));
-    tasks.spawn(webhooks::purge_forever(backoffice));
+    spawn_loop(state, selling.clone(), holds::flush_forever);
+    spawn_loop(state, selling.clone(), bookings::reconcile_forever);
+    spawn_loop(state, selling.clone(), bookings::compare_ledgers_forever);
+    spawn_loop(state, selling.clone(), bookings::purge_webhook_events_forever);
+    spawn_loop(state, selling.clone(), bookings::cancel_shows_forever);
+    spawn_loop(state, selling.clone(), bookings::withdraw_seats_forever);
+    spawn_loop(state, selling.clone(), waiting_list::serve_forever);
+    spawn_loop(state, selling.clone(), waiting_list::send_mails_forever);
+    spawn_loop(state, selling.clone(), email_codes::send_forever);
+    spawn_loop(state, selling, email_codes::purge_forever);
+    spawn_loop(state, backoffice.clone(), relocation::work_forever);
+    spawn_loop(state, backoffice.clone(), relocation::send_mails_forever);
+    spawn_loop(state, backoffice.clone(), organiser::poll_changed_terms_forever);
+    spawn_loop(state, backoffice.clone(), webhooks::deliver_forever);
+    spawn_loop(state, backoffice, webhooks::purge_forever);
 }
 
 /// The router as the visitors of rehearsals call it: the same as that of connections, so that both share its limits.
@@ -288,7 +302,8 @@ pub async fn serve(state: AppState, listener: TcpListener) {
     spawn_background(&state);
     let limits = web::connections::ConnectionLimits::of(&state.config);
     let router = web::router::build(state.clone());
-    state.tasks.spawn(rehearsals::serve_forever(BackofficeState::from_ref(&state), site_of(router.clone())));
+    let rehearsals = (BackofficeState::from_ref(&state), site_of(router.clone()));
+    spawn_loop(&state, rehearsals, |(backoffice, site)| rehearsals::serve_forever(backoffice, site));
     let server = web::connections::serve(listener, router, limits, state.stop.clone());
     let stopped = async {
         state.stop.cancelled().await;

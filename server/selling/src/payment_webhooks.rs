@@ -2,7 +2,7 @@
 //!
 //! A webhook is accepted only with a signature over the raw bytes; each gateway defines the header and the format. It
 //! has no `Idempotency-Key`: the gateway's event id has that role. An answer outside 2xx makes the gateway send the
-//! event again later. A refused webhook is logged; an accepted one is a row in `webhook_events`.
+//! event again later. A refused webhook is logged; an accepted one is a row in `webhook_events`, for 90 days.
 
 use axum::Json;
 use axum::extract::rejection::BytesRejection;

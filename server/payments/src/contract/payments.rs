@@ -155,6 +155,6 @@ pub(super) async fn a_retry_with_changed_details_returns_the_first_charge(setup:
     match setup.gateway.charge(&Charge { amount: money(1), ..charge }).await {
         Ok(answer) => assert_eq!(answer, first),
         // An unpaid page cannot be found by its booking: unknown, and not refused.
-        Err(error) => assert!(matches!(error, GatewayError::Unreachable(_)), "{error}"),
+        Err(error) => assert!(matches!(error, GatewayError::Undecided(_)), "{error}"),
     }
 }

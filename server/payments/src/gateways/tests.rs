@@ -179,6 +179,17 @@ async fn a_refusal_counts_as_a_success_for_the_breaker() {
 }
 
 #[tokio::test]
+async fn an_undecided_payment_counts_as_a_success_for_the_breaker() {
+    let (_, _, gateways) = two_gateways();
+    let guarded = gateways.find("first").expect("it is one of them");
+    for _ in 0..2 * BREAKER.failures_to_open {
+        let undecided = async { Err::<(), _>(GatewayError::Undecided("the bank is processing it")) };
+        guarded.call_guarded(undecided).await.expect_err("undecided");
+    }
+    assert!(guarded.is_available());
+}
+
+#[tokio::test]
 async fn the_queue_is_bounded_and_a_call_that_timed_out_in_it_was_not_sent() {
     let (first, _, gateways) = two_gateways();
     first.set_behaviour(Behaviour::Hangs);

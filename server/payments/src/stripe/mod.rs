@@ -263,7 +263,7 @@ impl StripeGateway {
                 self.void_intent(&known, &barred.id).await.map(|_| VoidAnswer::Voided)
             }
             Err(GatewayError::Refused { code, .. }) if code == KEY_REUSED => {
-                Err(GatewayError::unreachable("a charge of this booking is there and cannot be found yet"))
+                Err(GatewayError::Undecided("a charge of this booking is there and cannot be found yet"))
             }
             Err(error) => Err(error),
         }
@@ -295,7 +295,7 @@ fn void_answer(status: &PaymentStatus) -> Result<VoidAnswer, GatewayError> {
         PaymentStatus::Succeeded { amount } => Ok(VoidAnswer::AlreadyCharged(*amount)),
         PaymentStatus::Voided => Ok(VoidAnswer::Voided),
         PaymentStatus::Pending { .. } | PaymentStatus::Failed { .. } => {
-            Err(GatewayError::unreachable("the payment cannot be cancelled and is not decided"))
+            Err(GatewayError::Undecided("the payment cannot be cancelled and is not decided"))
         }
     }
 }
@@ -347,7 +347,7 @@ impl Gateway for StripeGateway {
             // The key was used with other details: the status of that payment is the answer.
             Err(GatewayError::Refused { code, .. }) if code == KEY_REUSED => {
                 let found = self.search(charge.booking).await?;
-                let intent = found.ok_or_else(|| GatewayError::unreachable("its payment cannot be found (yet)"))?;
+                let intent = found.ok_or(GatewayError::Undecided("its payment cannot be found yet"))?;
                 Ok(ChargeAnswer { status: intent.status()?, gateway_ref: intent.id })
             }
             answer => answer,

@@ -437,7 +437,7 @@ fn money_of(booking: &BookingRow, taken: &Taken) -> impl Iterator<Item = String>
         let right = match booking.moved_to {
             Some(_) => &["MOVED"][..],
             None if *charged > 0 => &["REFUNDED"],
-            // Guest seats at price 0: paid, and nothing to refund.
+            // Seats at price 0: paid, and nothing to refund.
             None if *total_minor == 0 => &["NONE", "FAILED", "REFUNDED"],
             None => &["NONE", "FAILED"],
         };

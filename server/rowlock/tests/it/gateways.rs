@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use simulator::cards::BankVerdict;
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -495,4 +496,66 @@ async fn day_is_compared_by_one_replica_and_taken_over_if_it_dies() {
     world.execute(gone).await;
     let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2";
     world.wait_for_count("another replica takes over", query, 1).await;
+}
+
+/// Inserts yesterday's bookings, each paid at the gateway, whose ledger does not list the payment.
+async fn insert_unlisted_payments(world: &World, gateway: &GatewayProxy, count: usize) {
+    let now = platform::clock::now();
+    let ids: Vec<Uuid> = (0..count).map(|_| platform::ids::booking_id(now.plus_ms(-24 * 3_600_000))).collect();
+    let insert = "WITH paid AS (SELECT id FROM unnest($1::uuid[]) AS id),
+                  made AS (
+                      INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
+                          buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
+                      SELECT id, id::text, $2, 'no-owner', id, 1, 'EXPIRED', 'PAID', 1250, 'EUR', '', '', '', '',
+                             now(), now(), now() FROM paid),
+                  lines AS (
+                      INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
+                      SELECT id, 1, 'A2', 'Gold', 1250 FROM paid)
+                  INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, updated_at)
+                  SELECT id, 'simulator', 'succeeded', 1250, 'EUR', now() FROM paid";
+    world.run(sqlx::query(insert).bind(&ids[..]).bind(world.show)).await;
+    let ledger = &gateway.simulator.ledger;
+    for id in ids {
+        let key = format!("pay:{id}");
+        gateway.open_unrecorded_payment(&id.to_string(), &key, None);
+        let payment = ledger.get_by_key(&key).expect("a payment");
+        ledger.decide(&payment.id, BankVerdict::Paid, now.0).expect("it is charged");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn comparison_of_more_unlisted_payments_than_it_allows_differences_ends() {
+    let gateway = GatewayProxy::open(Arc::default()).await;
+    let world = World::start(1, &[("SIMULATOR_URL", gateway.url.as_str())]).await;
+    // One more than `MAX_DIFFERENCES` of the ledger comparison.
+    insert_unlisted_payments(&world, &gateway, 1_001).await;
+    compare_days(&world).await;
+    assert_eq!(differences(&world).await, BTreeMap::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retried_difference_of_a_gateway_that_was_removed_stays_listed_and_can_be_settled() {
+    let world = World::start(1, &[]).await;
+    let insert = "INSERT INTO ledger_differences
+                      (gateway, payment_ref, booking_id, kind, here_minor, there_minor, currency, found_at, check_at)
+                  VALUES ('stripe', 'pi_1', $1, 'unknown_booking', 0, 1250, 'EUR', now(), now()) RETURNING id";
+    let id: i64 = world.value(sqlx::query_scalar(insert).bind(new_id())).await;
+    let listed = "SELECT count(*) FROM ledger_differences WHERE check_at IS NULL AND settled_at IS NULL";
+    world.wait_for_count("the difference is listed again", listed, 1).await;
+    let (well, said) = world.command(&["parked", "settle", &id.to_string(), "--reason", "Sent back there."]).await;
+    assert!(well, "{said}");
+    assert_eq!(world.count(listed).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhook_events_older_than_90_days_are_deleted() {
+    let mut world = World::start(0, &[]).await;
+    let insert = "INSERT INTO webhook_events (gateway, event_id, received_at, outcome)
+                  VALUES ('simulator', 'old', now() - interval '91 days', 'applied'),
+                         ('simulator', 'recent', now() - interval '89 days', 'applied')";
+    world.execute(insert).await;
+    world.add_server(&[]).await;
+    let old = "SELECT count(*) FROM webhook_events WHERE event_id = 'old'";
+    world.wait_for_count("the old event is deleted", old, 0).await;
+    assert_eq!(world.count("SELECT count(*) FROM webhook_events").await, 1);
 }

@@ -1,6 +1,7 @@
 //! Regions: a server sells the shows of its region and redirects to the others.
 
 use crate::prelude::*;
+use crate::sale::deliver;
 
 const EU: &str = "http://eu.rowlock.example";
 const US: &str = "http://us.rowlock.example";
@@ -55,6 +56,21 @@ async fn unknown_show_is_not_found_and_a_theatre_without_a_region_is_sold_here()
         assert_eq!(ann.get(&format!("/api/v1/shows/{show}")).await.0, expected);
     }
     assert_eq!(text(&ann.buy_seats(&[1], "tok_paid").await["state"]), "CONFIRMED");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhook_of_a_booking_of_another_region_is_ignored_and_not_stored() {
+    let mut world = World::start(0, &[REGIONS]).await;
+    let eu = world.add_server(&[("REGION", "eu"), ("PUBLIC_URL", EU)]).await;
+    let visitor = world.visitor_at(eu);
+    for kind in ["payment.succeeded", "payment.failed"] {
+        let event = json!({
+            "id": format!("evt_{kind}"), "type": kind, "created_ms": 0,
+            "payment": { "id": "p", "reference": new_id(), "amount_minor": PRICE, "currency": "EUR" },
+        });
+        assert_eq!(deliver(&visitor, &event).await, (StatusCode::OK, json!({ "outcome": "ignored" })), "{kind}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM webhook_events").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! From a hold to a ticket or a refund, with the simulator as the gateway.
 
+use crate::faults::gateway_proxy::GatewayProxy;
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,6 +65,50 @@ async fn buyer_without_a_token_pays_on_the_gateways_page() {
     // With the parameter the booking's page knows that a card was submitted.
     assert_eq!(back, format!("{}/bookings/{}?submitted=1", ann.base, text(&booking["id"])));
     ann.wait_for_booking(&booking, "CONFIRMED").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn free_booking_is_confirmed_and_cancelled_without_a_gateway_call() {
+    let gateway = GatewayProxy::open(Arc::default()).await;
+    let (world, ann) = World::with_visitor(1, &[("SIMULATOR_URL", gateway.url.as_str())]).await;
+    let with_card_limit = insert_show(&world.pg, 300_000, 24 * 3600).await;
+    world.execute("UPDATE shows SET prices = '{\"gold\": 0}'").await;
+    world.run(sqlx::query("UPDATE shows SET per_instrument = 2 WHERE id = $1").bind(with_card_limit)).await;
+    let limited = ann.at_show(with_card_limit);
+    let mut sold = Vec::new();
+    // As many as the declined cards after which a visitor must wait.
+    for (visitor, seat, token) in [
+        (&ann, 1, Some("tok_paid")),
+        (&ann, 5, Some("tok_declined")),
+        (&ann, 9, None),
+        (&limited, 1, Some("tok_paid")),
+        (&limited, 5, Some("tok_paid")),
+    ] {
+        let hold = expect_answer(visitor.hold(&[seat, seat + 1]).await, StatusCode::CREATED);
+        assert_eq!(hold["total"]["minor"], 0, "{hold}");
+        let booking = expect_state(visitor.buy(&hold, token).await, StatusCode::CREATED, "CONFIRMED");
+        assert_eq!((&booking["money"], &booking["pay_url"]), (&json!("PAID"), &Value::Null), "{booking}");
+        visitor.wait_for_seat(seat as usize, '2').await;
+        sold.push(booking);
+    }
+    let checked_out = ann.check_out(&[13]).await.1;
+    sold.push(expect_state(ann.pay(&checked_out, None).await, StatusCode::OK, "CONFIRMED"));
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 11);
+
+    expect_state(ann.cancel(&sold[0], Some(&[1])).await, StatusCode::OK, "CONFIRMED");
+    for booking in &sold[..2] {
+        expect_state(ann.cancel(booking, None).await, StatusCode::OK, "CANCELLED");
+        ann.wait_for_money(booking, "REFUNDED").await;
+    }
+    world.wait_for_empty_outbox().await;
+    assert_eq!(gateway.simulator.ledger.all().len(), 0);
+    for booking in &sold {
+        let id = Uuid::parse_str(text(&booking["id"])).expect("an id");
+        assert_eq!(gateway.status_queries(id), 0, "{booking}");
+    }
+    for rows in ["SELECT count(*) FROM declined_payments", "SELECT count(*) FROM payment_instruments"] {
+        assert_eq!(world.count(rows).await, 0, "{rows}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,6 +28,7 @@ use crate::outbox::{self, EffectFailure, EffectHandler, FailureKind};
 use catalogue::Show;
 use http::{ApiResult, Code, Problem};
 use payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
+use platform::database::begin_with_lock_timeout;
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
 use tickets::{Ticket, TicketMail};
 
@@ -75,10 +76,13 @@ impl EffectError {
         }
     }
 
-    /// Returns true if the gateway is unavailable, which is temporary.
+    /// Returns true if the gateway is unavailable or has not decided yet, which is temporary.
     #[must_use]
-    pub const fn is_gateway_unavailable(&self) -> bool {
-        matches!(self, Self::Gateway(GatewayError::NotSent(_) | GatewayError::Unreachable(_)))
+    pub const fn is_gateway_pending(&self) -> bool {
+        matches!(
+            self,
+            Self::Gateway(GatewayError::NotSent(_) | GatewayError::Unreachable(_) | GatewayError::Undecided(_))
+        )
     }
 
     /// Returns true if the lock store is unavailable, which is temporary.
@@ -150,9 +154,9 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
 
 /// Requests a charge again: the request that submitted the payment got no outcome (`checkout::confirm`).
 async fn charge(state: &SellingState, show: &Arc<Show>, row: &BookingRow) -> Result<(), EffectError> {
-    let mut connection = state.pg.acquire().await?;
-    let Some(route) = payment_rows::count_charge_request(&mut connection, row.id).await? else { return Ok(()) };
-    drop(connection);
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
+    let Some(route) = payment_rows::count_charge_request(&mut tx, row.id).await? else { return Ok(()) };
+    tx.commit().await?;
     let Some(gateway_answer) = request_charge(state, show, row, route).await? else { return Ok(()) };
     let (show, gateway_answer) = (Arc::clone(show), Some(gateway_answer));
     let outcome = ChargeOutcome { show, booking: row.id, seen: None, gateway_answer, charged: false, answer: None };
@@ -160,7 +164,8 @@ async fn charge(state: &SellingState, show: &Arc<Show>, row: &BookingRow) -> Res
     Ok(())
 }
 
-/// Requests the charge of a booking from its gateway; `None` when it is not to be charged (any more).
+/// Requests the charge of a booking from its gateway; `None` when it is not to be charged (any more). A booking that
+/// costs nothing is paid at once, without a gateway.
 pub(super) async fn request_charge(
     state: &SellingState,
     show: &Show,
@@ -171,6 +176,10 @@ pub(super) async fn request_charge(
     // handles an overdue one.
     if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.clock.now() {
         return Ok(None);
+    }
+    if row.machine.total.minor == 0 {
+        let status = PaymentStatus::Succeeded { amount: row.machine.total };
+        return Ok(Some(GatewayAnswer { status, gateway_ref: None }));
     }
     let page = format!("{}/bookings/{}", state.site.public_url, row.id);
     let charge = Charge {
@@ -201,13 +210,24 @@ pub(super) async fn record_status(
     gateway_ref: Option<&str>,
     actor: &str,
 ) -> Result<(), EffectError> {
-    let now = state.clock.now();
-    let (noted, pay_url, event) = commits::interpret_status(status);
     let instrument = match (load_show_of(state, booking).await?, status) {
         (Some(show), PaymentStatus::Succeeded { .. }) => InstrumentDigest::of_payment(state, &show, booking).await?,
         _ => None,
     };
-    let mut tx = state.pg.begin().await?;
+    record_status_with(state, booking, (status, gateway_ref), actor, instrument.as_ref()).await
+}
+
+/// As [`record_status`], for a caller that has loaded the show and found the `instrument`.
+pub(super) async fn record_status_with(
+    state: &SellingState,
+    booking: Uuid,
+    (status, gateway_ref): (&PaymentStatus, Option<&str>),
+    actor: &str,
+    instrument: Option<&InstrumentDigest>,
+) -> Result<(), EffectError> {
+    let now = state.clock.now();
+    let (noted, pay_url, event) = commits::interpret_status(status);
+    let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url.as_deref(), now).await?;
     if let Some(event) = event {
@@ -222,7 +242,7 @@ pub(super) async fn record_status(
             _ => causes::GATEWAY_ANSWERED.reason.to_owned(),
         };
         let cause = Cause { actor, reason: &reason };
-        move_by_gateway(state, &mut tx, &row, event, cause, instrument.as_ref(), now).await?;
+        move_by_gateway(state, &mut tx, &row, event, cause, instrument, now).await?;
     }
     tx.commit().await?;
     outbox::wake(state);
@@ -385,7 +405,7 @@ impl From<EffectError> for EffectFailure {
     fn from(error: EffectError) -> Self {
         let kind = if error.is_definite() {
             FailureKind::Definite
-        } else if error.is_gateway_unavailable() || error.is_lock_store_unavailable() {
+        } else if error.is_gateway_pending() || error.is_lock_store_unavailable() {
             FailureKind::Unavailable
         } else {
             FailureKind::Temporary

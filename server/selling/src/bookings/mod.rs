@@ -55,7 +55,7 @@ pub use ledger::{
 };
 pub use mail_links::{page_url, sign_links_with};
 pub use mails::ticket_mails::ticket_sheet;
-pub use money::news::apply_webhook;
+pub use money::news::{apply_webhook, purge_forever as purge_webhook_events_forever};
 pub use moves::Cause;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
 pub use reconciler::{make_payment_due, reconcile_forever};

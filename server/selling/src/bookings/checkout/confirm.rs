@@ -139,7 +139,9 @@ pub(super) async fn submit(
     let PaymentAttempt { row, seen, expected_version, is_guest, if_late } = attempt;
     check_token(request)?;
     let gateway = state.gateways.first_choice();
-    let means = (gateway, request.payment_token.as_deref());
+    // No gateway is called for a booking that costs nothing.
+    let token = request.payment_token.clone().filter(|_| row.machine.total.minor > 0);
+    let means = (gateway, token.as_deref());
     let Checked { until, instrument, person } =
         checks::before_charge(state, &show, &row, is_guest, if_late.is_none(), means).await?;
     let submission = Submission {
@@ -149,7 +151,7 @@ pub(super) async fn submit(
         // Passed to the commit, and not needed afterwards.
         seen: None,
         expected_version,
-        token: request.payment_token.clone(),
+        token,
         instrument,
         person,
         gateway,

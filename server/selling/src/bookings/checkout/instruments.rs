@@ -85,7 +85,7 @@ impl InstrumentDigest {
             return Ok(None);
         }
         let sql = "SELECT gateway, gateway_ref, EXISTS (SELECT 1 FROM payment_instruments WHERE booking_id = $1)
-                   FROM payments WHERE booking_id = $1";
+                   FROM payments WHERE booking_id = $1 AND amount_minor > 0";
         let paid: Option<(String, Option<String>, bool)> =
             sqlx::query_as(sql).bind(booking).fetch_optional(&state.pg).await?;
         let Some((gateway, gateway_ref, false)) = paid else { return Ok(None) };

@@ -16,7 +16,8 @@ use uuid::Uuid;
 use super::flush::Uniqueness;
 use super::load::{LockMode, load_batch};
 use super::plan::{Plan, Planned};
-use super::{BookingDetails, Done, Piece, Work, after_sale};
+use super::{BookingDetails, Done, GatewayAnswer, Piece, Work, after_sale};
+use crate::bookings::checkout::instruments::InstrumentDigest;
 use crate::bookings::checkout::person_limit::{self, Verdict};
 use crate::bookings::checkout::{confirm, create};
 use crate::bookings::effects;
@@ -24,8 +25,8 @@ use crate::bookings::money::news;
 use crate::{SellingState, outbox};
 use http::idempotency::{self, Intent};
 use http::{ApiResult, Code, Problem};
-use platform::ids;
 use platform::telemetry::{self, STEP};
+use platform::{database, ids};
 
 /// Begins a batch. A locked booking delays the batch for half a second at most: after that the batch continues
 /// without it. After another locked row, each piece is committed alone. Only index scans are allowed: a plan made
@@ -77,7 +78,7 @@ impl From<sqlx::Error> for BatchError {
                     let show = detail.and_then(|show| Uuid::parse_str(show).ok());
                     show.map_or_else(|| Self::Unclear(cause.to_string()), Self::SalesStopped)
                 }
-                Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
+                _ if database::is_temporary(&cause) => Self::Unavailable(cause.into()),
                 _ => Self::Unclear(cause.to_string()),
             },
             // `RowNotFound`: the lease of a key of this batch expired, and another request took it over.
@@ -287,15 +288,25 @@ fn spawn_alone(state: &SellingState, pieces: Vec<Piece>) {
         let tasks = state.tasks.clone();
         tasks.spawn(async move {
             let is_charged = pieces.iter().all(|piece| piece.work.is_charged());
+            let mut ready = Vec::with_capacity(pieces.len());
+            for piece in pieces {
+                // Before the permits: a gateway that hangs must not block other pieces.
+                let found = tokio::time::timeout(DEADLINE, find_instrument(&state, &piece.work)).await;
+                match found.unwrap_or_else(|_| Err(too_slow())) {
+                    Ok(instrument) => ready.push((piece, instrument)),
+                    Err(problem) => drop(piece.reply.send(Err(problem))),
+                }
+            }
             let uncharged = (!is_charged).then(|| Arc::clone(&state.commits.alone_uncharged));
             let _uncharged = match uncharged {
                 Some(permits) => permits.acquire_owned().await.ok(),
                 None => None,
             };
             let Ok(_turn) = Arc::clone(&state.commits.alone).acquire_owned().await else { return };
-            for Piece { work, reply, _slot, span } in pieces {
+            for (Piece { work, reply, _slot, span }, instrument) in ready {
                 let span = tracing::debug_span!(target: STEP, parent: &span, "transaction", alone = true);
-                let alone = tokio::time::timeout(DEADLINE, retry_deadlocks(|| commit_alone(&state, &work)));
+                let committed = retry_deadlocks(|| commit_alone(&state, &work, instrument.as_ref()));
+                let alone = tokio::time::timeout(DEADLINE, committed);
                 let done = alone.instrument(span).await.unwrap_or_else(|_| Err(too_slow()));
                 drop(reply.send(done));
             }
@@ -325,15 +336,31 @@ async fn pause(attempt: u32) {
     tokio::time::sleep(Duration::from_millis(ids::jitter(FIRST_PAUSE_MS << attempt.min(10)))).await;
 }
 
-async fn commit_alone(state: &SellingState, work: &Work) -> ApiResult<Done> {
+/// Asks the gateway which card has paid, where the show limits cards and it was not known before the charge.
+async fn find_instrument(state: &SellingState, work: &Work) -> ApiResult<Option<InstrumentDigest>> {
+    match work {
+        Work::RecordChargeOutcome(charge) if charge.is_paid() => {
+            InstrumentDigest::of_payment(state, &charge.show, charge.booking).await
+        }
+        Work::ApplyWebhook(news) => match effects::load_show_of(state, news.booking).await? {
+            Some(show) => InstrumentDigest::of_payment(state, &show, news.booking).await,
+            None => Ok(None),
+        },
+        Work::Create(_) | Work::Submit(_) | Work::RecordChargeOutcome(_) => Ok(None),
+    }
+}
+
+async fn commit_alone(state: &SellingState, work: &Work, instrument: Option<&InstrumentDigest>) -> ApiResult<Done> {
     match work {
         Work::Create(checkout) => create::create_alone(state, checkout).await.map(Done::Answered),
         Work::Submit(submission) => confirm::submit_alone(state, submission).await,
-        Work::ApplyWebhook(news) => news::apply_alone(state, news).await.map(Done::WebhookApplied),
+        Work::ApplyWebhook(news) => news::apply_alone(state, news, instrument).await.map(Done::WebhookApplied),
         Work::RecordChargeOutcome(charge) => {
-            if let Some(answer) = &charge.gateway_answer {
-                effects::record_status(state, charge.booking, &answer.status, answer.gateway_ref.as_deref(), "gateway")
-                    .await?;
+            if let Some(GatewayAnswer { status, gateway_ref }) = &charge.gateway_answer {
+                // Into the cache: the transaction must not wait for another connection.
+                state.catalogue.find_show(charge.show.id).await?;
+                let status = (status, gateway_ref.as_deref());
+                effects::record_status_with(state, charge.booking, status, "gateway", instrument).await?;
             }
             if charge.charged {
                 outbox::remove(&state.pg, charge.booking, Effect::Charge).await?;

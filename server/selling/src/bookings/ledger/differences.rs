@@ -204,8 +204,10 @@ pub(super) async fn compare_due(state: &SellingState) -> sqlx::Result<()> {
 /// Compares a difference again. Money that was charged is treated as late money; a remaining difference is open again.
 async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     let booking = due.booking_id;
-    let missing = || sqlx::Error::Configuration(format!("{} is no gateway here", due.gateway).into());
-    let gateway = state.gateways.find(&due.gateway).ok_or_else(missing)?;
+    let Some(gateway) = state.gateways.find(&due.gateway) else {
+        tracing::warn!(%booking, gateway = due.gateway, "PAYMENT_GATEWAYS does not name {} any more: a difference of {booking} stays open", due.gateway);
+        return Ok(end_check(state, due.id, None).await?);
+    };
     let gateway_ref = Some(due.payment_ref.clone()).filter(|id| *id != booking.to_string());
     let known = PaymentIds { booking, gateway_ref };
     let found = super::find_current_difference(state, gateway, &known).await?;
@@ -213,10 +215,14 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
         record_unpaid_charge(state, &due.gateway, &known).await?;
     }
     let found = super::find_current_difference(state, gateway, &known).await?;
-    let settled_at = found.is_none().then(|| to_utc(state.clock.now()));
+    let settled_at = found.is_none().then(|| state.clock.now());
+    Ok(end_check(state, due.id, settled_at).await?)
+}
+
+/// Ends a repeated comparison: the difference is settled, or else open again.
+async fn end_check(state: &SellingState, id: i64, settled_at: Option<Timestamp>) -> sqlx::Result<()> {
     let sql = "UPDATE ledger_differences SET check_at = NULL, settled_at = $2 WHERE id = $1 AND settled_at IS NULL";
-    sqlx::query(sql).bind_all((due.id, settled_at)).execute(&state.pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((id, settled_at.map(to_utc))).execute(&state.pg).await.map(drop)
 }
 
 /// Records money that a gateway has of a booking that is not paid here: it pays for a new booking, or is refunded.

@@ -141,7 +141,7 @@ pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> sqlx
 }
 
 /// Returns payments that succeeded at this gateway and that it knows under the same booking, with its own ids: of
-/// bookings between these ids, in their order.
+/// bookings between these ids, in their order. A booking that cost nothing is unknown to the gateway.
 pub(super) async fn paid(
     pg: &PgPool,
     gateway: &str,
@@ -150,7 +150,7 @@ pub(super) async fn paid(
 ) -> sqlx::Result<Vec<(Uuid, Option<String>)>> {
     let sql = "SELECT payment.booking_id, payment.gateway_ref FROM payments payment
                WHERE payment.booking_id > $2 AND payment.booking_id < $3
-                 AND payment.gateway = $1 AND payment.state = 'succeeded'
+                 AND payment.gateway = $1 AND payment.state = 'succeeded' AND payment.amount_minor > 0
                  AND NOT EXISTS (SELECT FROM payments earlier WHERE earlier.moved_to = payment.booking_id)
                ORDER BY payment.booking_id LIMIT $4";
     sqlx::query_as(sql).bind_all((gateway, after, before, limit)).fetch_all(pg).await

@@ -1,8 +1,10 @@
 //! Applies gateway webhooks, each once.
 
+use std::time::Duration;
+
 use domain::booking::BookingEvent;
 use domain::money::Money;
-use domain::time::Timestamp;
+use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 
 use super::payment_rows::{self, GatewayRole};
@@ -17,6 +19,7 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use http::{ApiResult, Problem};
 use payments::{PaymentEvent, PaymentEventKind, PaymentEventOutcome};
+use platform::housekeeping;
 
 /// Applies a gateway's verified event. Its id and outcome are written in the transaction of its effect.
 ///
@@ -26,7 +29,7 @@ pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> ApiResul
     // Most webhooks report a success and are batched; the others are rare.
     if !matches!(news.kind, PaymentEventKind::Succeeded { .. }) {
         // Boxed, so that batched webhooks need no room for a transaction of their own.
-        return Box::pin(retry_deadlocks(|| apply_alone(state, &news))).await;
+        return Box::pin(retry_deadlocks(|| apply_alone(state, &news, None))).await;
     }
     match state.commits.ask(state, Work::ApplyWebhook(news)).await? {
         Done::WebhookApplied(outcome) => Ok(outcome),
@@ -34,8 +37,13 @@ pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> ApiResul
     }
 }
 
-/// Applies a webhook in its own transaction.
-pub(crate) async fn apply_alone(state: &SellingState, news: &PaymentEvent) -> ApiResult<PaymentEventOutcome> {
+/// Applies a webhook in its own transaction. `instrument`: the card of a payment that succeeded, where it is known only
+/// now.
+pub(crate) async fn apply_alone(
+    state: &SellingState,
+    news: &PaymentEvent,
+    instrument: Option<&InstrumentDigest>,
+) -> ApiResult<PaymentEventOutcome> {
     let now = state.clock.now();
     let mut connection = state.pg.acquire().await?;
     // The usual duplicate costs one query and waits for no lock.
@@ -43,19 +51,16 @@ pub(crate) async fn apply_alone(state: &SellingState, news: &PaymentEvent) -> Ap
         return Ok(PaymentEventOutcome::Duplicate);
     }
     drop(connection);
-    let instrument = match (effects::load_show_of(state, news.booking).await?, &news.kind) {
-        (Some(show), PaymentEventKind::Succeeded { .. }) => {
-            InstrumentDigest::of_payment(state, &show, news.booking).await?
-        }
-        _ => None,
-    };
+    effects::load_show_of(state, news.booking).await?;
     let mut tx = state.pg.begin().await?;
     let outcome = match sql::lock(&mut tx, news.booking).await? {
+        // A booking of another region, which shares the account at the gateway and gets this event too.
+        None if state.catalogue.has_regions() => return Ok(PaymentEventOutcome::Ignored),
         None => PaymentEventOutcome::Unknown,
         Some(row) => match payment_rows::gateway_role(&mut tx, news.booking, news.gateway).await? {
             GatewayRole::Unrelated => PaymentEventOutcome::Unknown,
             GatewayRole::Left => from_gateway_left(&mut tx, &row, news, now).await?,
-            GatewayRole::Current => apply(state, &mut tx, &row, news, instrument.as_ref(), now).await?,
+            GatewayRole::Current => apply(state, &mut tx, &row, news, instrument, now).await?,
         },
     };
     if !payment_rows::note_event(&mut tx, news.gateway, &news.event_id, outcome, now).await? {
@@ -138,6 +143,19 @@ async fn from_gateway_left(
     tracing::error!(booking = %news.booking, gateway = news.gateway, %amount, "a gateway that {} had left has charged it", news.booking);
     payment_rows::reopen_left(tx, news.booking, news.gateway, now).await?;
     Ok(PaymentEventOutcome::SentBack)
+}
+
+/// Interval of purges: a day, because the table has no index by age.
+const PURGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
+/// Retention of events, milliseconds: 90 days. Gateways repeat an event for days, and on request for weeks.
+const KEPT_MS: i64 = 90 * 24 * 60 * MINUTE_MS;
+/// Maximum number of events deleted in one statement, so that its locks are short.
+const MAX_AT_ONCE: i64 = 10_000;
+
+/// Deletes old events until the server stops.
+pub async fn purge_forever(state: SellingState) {
+    let delete = |limit| payment_rows::delete_events(&state.pg, state.clock.now().plus_ms(-KEPT_MS), limit);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "webhook events", MAX_AT_ONCE, delete).await;
 }
 
 /// Returns the history's reason for a charged amount that differs from the agreed one.

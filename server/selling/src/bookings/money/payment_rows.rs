@@ -4,7 +4,7 @@
 use domain::VariantName;
 use domain::booking::Effect;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::bookings::checkout::instruments;
@@ -37,8 +37,9 @@ pub(crate) async fn count_charge_request(tx: &mut PgConnection, booking: Uuid) -
     sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
 }
 
+/// Returns the booking's route; `None` when no payment was submitted, or when it costs nothing: no gateway knows it.
 pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
-    let sql = "SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1";
+    let sql = "SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1 AND amount_minor > 0";
     sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
 }
 
@@ -201,4 +202,13 @@ pub(crate) async fn note_event(
     .execute(tx)
     .await?;
     Ok(noted.rows_affected() == 1)
+}
+
+/// Deletes at most `limit` events that were received before this time; returns the number.
+pub(crate) async fn delete_events(pg: &PgPool, before: Timestamp, limit: i64) -> sqlx::Result<u64> {
+    let sql = "DELETE FROM webhook_events
+               WHERE (gateway, event_id) IN (SELECT gateway, event_id FROM webhook_events WHERE received_at < $1
+                                             LIMIT $2 FOR UPDATE SKIP LOCKED)";
+    let deleted = sqlx::query(sql).bind_all((to_utc(before), limit)).execute(pg).await?;
+    Ok(deleted.rows_affected())
 }
