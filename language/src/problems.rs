@@ -51,9 +51,8 @@ pub fn problem_for_staff(problem: &ProblemView) -> StaffError {
         let detail = (!problem.detail.is_empty()).then(|| problem.detail.clone());
         return detail.or_else(of_staff).unwrap_or_else(|| problem_in_words(problem)).into();
     }
-    let of_code = (problem.code != "wrong_state")
-        .then(|| known(language, "problem", &problem.code).or_else(of_staff))
-        .flatten();
+    let of_code =
+        (problem.code != "wrong_state").then(|| known(language, "problem", &problem.code).or_else(of_staff)).flatten();
     let is_refused = (400..500).contains(&problem.status);
     let is_general = is_refused && (of_code.is_none() || problem.code == "malformed");
     let general = || if is_refused { crate::say!("common.refused") } else { crate::say!("problem.other") };

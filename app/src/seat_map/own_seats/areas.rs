@@ -39,9 +39,7 @@ fn card(session: MapSession, area: AreaView) -> impl IntoView {
     let may_add = Memo::new(move |_| {
         session.cart.with(|cart| {
             let to_be_granted = cart.wanted_in(area).saturating_sub(cart.held_in(area));
-            !cart.is_paying()
-                && cart.has_room_for(1)
-                && left.get().is_some_and(|left| to_be_granted < left)
+            !cart.is_paying() && cart.has_room_for(1) && left.get().is_some_and(|left| to_be_granted < left)
         })
     });
     let may_remove = Memo::new(move |_| wanted.get() > 0 && !session.cart.with(Cart::is_paying));

@@ -78,7 +78,9 @@ fn show_outcome(session: MapSession, outcome: TapOutcome) {
             session.notice.set(None);
             send_next(session);
         }
-        TapOutcome::LimitReached => session.notice.set(Some(Notice::limit_reached(session.cart.with_untracked(Cart::limit)))),
+        TapOutcome::LimitReached => {
+            session.notice.set(Some(Notice::limit_reached(session.cart.with_untracked(Cart::limit))))
+        }
         TapOutcome::PaymentPending => session.notice.set(Some(Notice::payment_pending())),
     }
 }

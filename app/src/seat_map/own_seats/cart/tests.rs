@@ -101,7 +101,11 @@ fn a_wish_beyond_the_shows_limit_is_refused() {
     assert_eq!((cart.tap(4), cart.tap(5)), (TapOutcome::Added, TapOutcome::LimitReached));
     assert_eq!(cart.change_places(0, true), TapOutcome::LimitReached);
     cart.set_limit(2);
-    assert_eq!((cart.tap(4), cart.want()), (TapOutcome::Removed, [1, 2].as_slice()), "a lowered limit takes no seat away");
+    assert_eq!(
+        (cart.tap(4), cart.want()),
+        (TapOutcome::Removed, [1, 2].as_slice()),
+        "a lowered limit takes no seat away"
+    );
 }
 
 #[test]
