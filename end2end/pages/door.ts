@@ -2,8 +2,10 @@
 import { expect, type Locator, type Page, request as requests } from "@playwright/test";
 import { randomUUID } from "node:crypto";
 
+import { PASSWORD } from "./accounts.js";
 import type { Show } from "./catalogue.js";
 import { press } from "./show.js";
+import { managerEmail } from "./staff.js";
 
 // Maximum seats of one buyer.
 const SEATS_PER_HOLD = 10;
@@ -63,6 +65,26 @@ export class Door {
     await this.waitUntilReady();
   }
 
+  /** Follows the link of a door without a session, signs in, and returns to the door. No prompt appears. */
+  async signInAgain(show: Show): Promise<void> {
+    const prompts: string[] = [];
+    this.page.on("dialog", (dialog) => {
+      prompts.push(dialog.type());
+      void dialog.accept();
+    });
+    const door = `/staff/${show.theatre}/door/${show.id}`;
+    const link = this.page.getByTestId("door-sign-in");
+    await expect(link).toHaveAttribute("href", `/login?next=${door}`);
+    await press(link);
+    await this.page.locator('input[name="email"]').fill(managerEmail());
+    await this.page.locator('input[name="password"]').fill(PASSWORD);
+    await press(this.page.getByTestId("sign-in"));
+    await this.page.waitForURL((url) => url.pathname === door);
+    this.scans = 0;
+    await this.waitUntilReady();
+    expect(prompts).toEqual([]);
+  }
+
   private async waitUntilReady(): Promise<void> {
     await expect(this.page.getByTestId("door-bar")).toHaveAttribute("data-list", "kept");
     await expect(this.page.locator("#door-code")).toBeFocused();
@@ -107,7 +129,7 @@ export class Door {
     await expect(this.page.getByTestId("door-came")).toHaveAttribute("data-admitted", String(count));
   }
 
-  async expectLink(link: "up" | "down"): Promise<void> {
+  async expectLink(link: "up" | "down" | "signed-out"): Promise<void> {
     await expect(this.page.getByTestId("door-bar")).toHaveAttribute("data-link", link);
   }
 

@@ -4,9 +4,14 @@ import { expect, type Page, test } from "@playwright/test";
 
 import { signInByApi } from "./accounts.js";
 
+/** Returns the address of the manager of this project. */
+export function managerEmail(): string {
+  return `manager-${test.info().project.name}@example.org`;
+}
+
 /** Signs in as the manager of this project, at `server` if it is given. `accounts.spec.ts` tests the form. */
 export async function signInAsManager(page: Page, server = ""): Promise<void> {
-  await signInByApi(page.request, `manager-${test.info().project.name}@example.org`, server);
+  await signInByApi(page.request, managerEmail(), server);
 }
 
 /** Opens the box office of a theatre. */

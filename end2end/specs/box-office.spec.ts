@@ -1,5 +1,7 @@
 // A shift at the box office, from float to cash-up, while moviegoers buy on the same map: sales, an undo, a refund,
 // exchanges. On a tablet by touch, on a laptop by keyboard.
+import { randomUUID } from "node:crypto";
+
 import { PASSWORD } from "../pages/accounts.js";
 import { claimShow } from "../pages/catalogue.js";
 import { closingShow } from "../pages/closing-show.js";
@@ -123,6 +125,64 @@ async function expectChangeForCash(page: Page): Promise<void> {
   await expect(page.getByTestId("confirm-payment")).toHaveAttribute("aria-disabled", "false");
 }
 
+/** Posts to the API as another counter does. */
+async function post(page: Page, path: string, data: object, status: number): Promise<string> {
+  const answer = await page.request.post(path, { headers: { "idempotency-key": randomUUID() }, data });
+  expect(answer.status(), path).toBe(status);
+  return answer.text();
+}
+
+/** Holds a seat for the caller Carla at another counter, and waits for its line. Returns the path of its release. */
+async function holdForCaller(page: Page, callers: string, seat: number): Promise<string> {
+  const held = JSON.parse(await post(page, callers, { seats: [seat], name: "Carla", minutes: 60 }, 201)) as { hold: string };
+  await expect(page.getByTestId("caller")).toContainText("Carla");
+  return `${callers}/${held.hold}/release`;
+}
+
+/** Expects the name of the booking that was sold last. */
+async function expectNameOfSale(page: Page, theatre: string, name: string): Promise<void> {
+  const sold = (await page.getByTestId("sold").getAttribute("data-booking")) ?? "";
+  const answer = await page.request.get(`/api/v1/theatres/${theatre}/box-office/bookings/${sold}`);
+  expect(((await answer.json()) as { name: string }).name).toBe(name);
+}
+
+/** Expects that the list of callers follows other counters, and that a refused sale to a caller is harmless. */
+async function expectCallersOfOtherCounters(page: Page, theatre: string, show: string, seat: number): Promise<void> {
+  const callers = `/api/v1/theatres/${theatre}/box-office/shows/${show}/caller-holds`;
+  const [lines, payment] = [page.getByTestId("caller"), page.getByTestId("payment")];
+  // Released while the seller asks for the money.
+  let release = await holdForCaller(page, callers, seat);
+  await use(page, page.getByTestId("caller-cash"));
+  await expect(payment).toBeVisible();
+  await post(page, release, { reason: "Not collected." }, 204);
+  await expect(payment).toHaveCount(0);
+  await expect(lines).toHaveCount(0);
+  await expect(page.getByTestId("counter-trouble")).toContainText("Carla");
+
+  // Sold under the caller's name.
+  await holdForCaller(page, callers, seat);
+  await use(page, page.getByTestId("caller-card"));
+  await use(page, page.getByTestId("confirm-payment"));
+  await expect(lines).toHaveCount(0);
+  await expect(payment).toHaveCount(0);
+  await expectNameOfSale(page, theatre, "Carla");
+  await use(page, page.getByTestId("undo"));
+  await expect(page.getByTestId("sold")).toHaveCount(0);
+  await new ShowPage(page).expectSeat(seat, "available");
+
+  // Refused, because this counter does not know yet that the seat was released.
+  release = await holdForCaller(page, callers, seat);
+  const known = await (await page.request.get(callers)).text();
+  await page.route(`**${callers}`, (route) => route.fulfill({ contentType: "application/json", body: known }));
+  await post(page, release, { reason: "Not collected." }, 204);
+  await use(page, page.getByTestId("caller-cash"));
+  await use(page, page.getByTestId("confirm-payment"));
+  await expect(payment).toHaveCount(0);
+  await expect(page.getByTestId("counter-trouble")).toBeVisible();
+  await page.unroute(`**${callers}`);
+  await expect(lines).toHaveCount(0);
+}
+
 /** Expects that the wide Arabic dates do not overlap the search, and that only Western digits are used. */
 async function expectNoOverlapInArabic(page: Page, path: string): Promise<void> {
   const usual = page.viewportSize();
@@ -179,6 +239,8 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expectChangeForCash(seller);
   await use(seller, seller.getByTestId("confirm-payment"));
   await expect(seller.getByTestId("sold")).toBeVisible();
+  // The cashier counts the change after the sale.
+  await expect(seller.getByTestId("changed-hands")).toContainText("Hand over");
   await moviegoer.expectSeat(show.seat("C", "6"), "booked");
   await counter.expectSeat(show.seat("C", "7"), "locked");
   // Staff see the holder.
@@ -187,7 +249,9 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expectAccessible(seller, "the counter after a sale");
 
   const sold = (await seller.getByTestId("sold").getAttribute("data-booking")) ?? "";
-  // Undo reverses the last sale only.
+  await expectCallersOfOtherCounters(seller, theatre, show.id, show.seat("C", "8"));
+  await counter.expectSeat(show.seat("C", "8"), "available");
+  // Undo reverses the last sale only. The buyer has no name.
   await choose(seller, show.seat("C", "8"));
   await expect(counter.heldSeats()).toHaveCount(1);
   await use(seller, seller.getByTestId("sell-card"));
@@ -196,8 +260,11 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await use(seller, seller.getByTestId("sell-card"));
   await use(seller, seller.getByTestId("confirm-payment"));
   await expect(seller.getByTestId("sold")).not.toHaveAttribute("data-booking", sold);
+  await expectNameOfSale(seller, theatre, "");
   await use(seller, seller.getByTestId("undo"));
   await expect(seller.getByTestId("sold")).toHaveCount(0);
+  await expect(seller.getByTestId("undone")).toContainText("at the card terminal");
+  await expectAccessible(seller, "the counter after an undo");
   await moviegoer.expectSeat(show.seat("C", "8"), "available");
 
   // A house seat goes directly to its guest: others see it blocked, then held, but never available.
@@ -242,6 +309,8 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await seller.locator("#refund-pin").fill(PIN);
   await use(seller, seller.getByTestId("refund"));
   await expect(seller.locator(".counter-choices")).toHaveCount(0);
+  await expect(seller.getByTestId("money-back")).toContainText("from your till");
+  await expectAccessible(seller, "a booking after a refund");
   await moviegoer.expectSeat(show.seat("C", "6"), "available");
   await use(seller, seller.getByTestId("print"));
   await expect(seller.getByTestId("paper-ticket")).toHaveCount(1);

@@ -148,7 +148,7 @@ async function expectCachedFilesOnVersionMismatch(page: Page): Promise<void> {
   expect(await ask("style/main.css", "private, no-store"), "the server has a style").toBe(false);
 }
 
-test("a scanner reloaded offline continues with its list, and sign-out deletes it", async ({ request, anna }) => {
+test("a scanner reloaded offline continues with its list, returns after a sign-in, and sign-out deletes the list", async ({ request, anna }) => {
   test.skip(test.info().project.name !== "laptop", "the same on every screen");
   test.setTimeout(90_000);
   const show = await claimShow(request, [], TONIGHT);
@@ -204,7 +204,13 @@ test("a scanner reloaded offline continues with its list, and sign-out deletes i
     await tab.page.close();
   }
 
+  // The session has ended: staff sign in and return to this door.
+  await anna.context.clearCookies();
   await proxy.reconnect();
+  await door.expectLink("signed-out");
+  await door.expectWaiting(2);
+  await door.signInAgain(show);
+  await expect(anna.page.getByTestId("door-kept")).toContainText("offline");
   await door.expectLink("up");
   await door.expectWaiting(0);
   await door.expectAdmitted(3);

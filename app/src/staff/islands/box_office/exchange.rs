@@ -59,9 +59,7 @@ impl PriceDifference {
         match (self, means) {
             (Self::Even, _) => say!("box_office.exchange_even"),
             (Self::More(amount), _) => say!("box_office.exchange_more", amount = amount),
-            (Self::Back(amount), Some(Means::Card)) => say!("box_office.exchange_back_card", amount = amount),
-            (Self::Back(amount), Some(_)) => say!("box_office.exchange_back_cash", amount = amount),
-            (Self::Back(amount), None) => say!("box_office.exchange_back_online", amount = amount),
+            (Self::Back(amount), means) => refund_in_words(amount, means),
             (Self::TooDear, _) => say!("box_office.exchange_too_dear"),
         }
     }
@@ -78,6 +76,15 @@ impl BookingToExchange {
             PriceDifference::More(_) if self.means.is_none() => PriceDifference::TooDear,
             change => change,
         }
+    }
+}
+
+/// How a refund reaches the customer, for this means of payment; `None` is online.
+pub(super) fn refund_in_words(amount: Money, means: Option<Means>) -> String {
+    match means {
+        Some(Means::Card) => say!("box_office.exchange_back_card", amount = amount),
+        Some(_) => say!("box_office.exchange_back_cash", amount = amount),
+        None => say!("box_office.exchange_back_online", amount = amount),
     }
 }
 
@@ -173,7 +180,7 @@ impl CounterSaleState {
         let (Some(held), Some(from)) = (untrack(|| self.ready()), self.exchange.get_untracked()) else { return };
         let change = from.change(held.total);
         let Some((request, pin)) = self.exchange_request(&held, &from, change) else { return };
-        self.send_new(SaleIntent::Exchange(from.booking, request), change.in_words(from.means), pin);
+        self.send_new(SaleIntent::Exchange(from.booking, request), change.in_words(from.means), None, pin);
     }
 
     /// The request and the PIN. `None`, with an error shown, if it would be refused.

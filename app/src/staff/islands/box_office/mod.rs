@@ -70,6 +70,13 @@ pub(crate) fn means_words(means: Means) -> String {
     }
 }
 
+/// How the newest refund of a booking reaches the customer; `None` if no money goes back.
+pub(crate) fn newest_refund_in_words(booking: &CounterBooking) -> Option<String> {
+    // The refunds are in the order of time.
+    let newest = booking.refunds.last().filter(|refund| refund.amount.minor > 0)?;
+    Some(exchange::refund_in_words(newest.amount, booking.means))
+}
+
 fn parts(selling: CounterSaleState) -> impl IntoView {
     let session = selling.session;
     let beside = if session.is_read_only {

@@ -24,6 +24,7 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
     view! {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             {move || selling.sold.get().map(|sold| last_sale(selling, sold))}
+            {move || undone_sale(selling)}
             {move || holder_view(selling)}
             {lookup_error(selling)}
             {move || exchange::exchanged_booking(selling)}
@@ -96,7 +97,7 @@ fn more(selling: CounterSaleState) -> impl IntoView {
             {field("counter-reason", "text", say!("box_office.reason"), "300", selling.reason)}
             <div class="counter-pay">
                 <button type="button" class="button button-quiet" data-testid="sell-free" aria-disabled=is_idle
-                    on:click=move |_| selling.sell(Means::Free)>{say!("box_office.free")}</button>
+                    on:click=move |_| selling.sell(Means::Free, None)>{say!("box_office.free")}</button>
                 <button type="button" class="button button-quiet" data-testid="keep-seats" aria-disabled=is_idle
                     on:click=move |_| selling.keep_for_house()>{say!("box_office.keep")}</button>
                 <button type="button" class="button button-quiet" data-testid="hold-for-caller" aria-disabled=is_idle
@@ -137,6 +138,19 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
             </div>
         </div>
     }
+}
+
+/// The money to give back after the last sale was undone.
+fn undone_sale(selling: CounterSaleState) -> Option<impl IntoView + use<>> {
+    let due = selling.due.get().filter(|_| selling.sold.with(Option::is_none))?;
+    Some(view! {
+        <div class="counter-sold" data-testid="undone">
+            <p role="status">
+                <strong>{say!("box_office.undone")}</strong>
+                <span data-testid="changed-hands">{due}</span>
+            </p>
+        </div>
+    })
 }
 
 /// The holder of the seat, with possible actions.

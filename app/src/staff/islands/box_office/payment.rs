@@ -70,6 +70,11 @@ impl CashGiven {
             Self::Change(change) => say!("box_office.hand_over", amount = change),
         }
     }
+
+    /// The change to hand over, in words; `None` without change.
+    fn change_in_words(self) -> Option<String> {
+        matches!(self, Self::Change(change) if change.minor > 0).then(|| self.in_words())
+    }
 }
 
 /// The form that confirms a payment, instead of cash and card.
@@ -96,7 +101,7 @@ pub(super) fn payment_form(selling: CounterSaleState, payment: CounterPayment) -
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         if untrack(is_ready) {
-            selling.confirm_payment();
+            selling.confirm_payment(untrack(cash).change_in_words());
         }
     };
     let form = NodeRef::<html::Form>::new();
@@ -142,6 +147,7 @@ impl CounterSaleState {
         let can_sell = if caller.is_some() { !self.busy.get_untracked() } else { untrack(|| self.ready()).is_some() };
         if can_sell && !self.is_blocked_by_pending() {
             self.error.set(None);
+            self.due.set(None);
             if caller.is_none() && untrack(|| self.is_short_of_time()) {
                 own_hold::extend_hold(self.session);
             }
@@ -163,11 +169,23 @@ impl CounterSaleState {
         }
     }
 
-    /// Sells what was paid.
-    fn confirm_payment(self) {
+    /// Closes the form of a caller's payment once the caller's seats are sold or released elsewhere.
+    pub(super) fn close_payment_without_hold(self) {
+        let caller = self.payment.with(|payment| payment.as_ref()?.caller.clone());
+        let is_held =
+            |caller: &CallerHoldView| self.callers.with(|held| held.iter().any(|one| one.hold == caller.hold));
+        // During the caller's own sale the hold ends before its answer arrives.
+        if let Some(caller) = caller.filter(|caller| !is_held(caller) && !self.busy.get()) {
+            self.close_payment();
+            self.error.set(Some(say!("box_office.caller_ended", name = &caller.name).into()));
+        }
+    }
+
+    /// Sells what was paid. `change` is what the seller hands over, in words.
+    fn confirm_payment(self, change: Option<String>) {
         match self.payment.get_untracked() {
-            Some(CounterPayment { means, caller: Some(caller) }) => self.sell_to_caller(&caller, means),
-            Some(CounterPayment { means, caller: None }) => self.sell(means),
+            Some(CounterPayment { means, caller: Some(caller) }) => self.sell_to_caller(&caller, means, change),
+            Some(CounterPayment { means, caller: None }) => self.sell(means, change),
             None => {}
         }
     }
@@ -209,6 +227,9 @@ mod tests {
             assert_eq!(said("20"), "Hand over €8.20");
             assert_eq!(said("10"), "€1.80 missing");
             assert_eq!(said("11.80"), "No change to give");
+            let change = |text| CashGiven::read(text, money(1_180, "EUR")).change_in_words();
+            assert_eq!(change("20").as_deref(), Some("Hand over €8.20"));
+            assert_eq!(["11.80", "10", ""].map(change), [None, None, None]);
         });
     }
 }

@@ -20,16 +20,20 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::exchange::{BookingToExchange, changed_hands};
-use super::means_words;
 use super::payment::CounterPayment;
+use super::{means_words, newest_refund_in_words};
 use crate::browser::calls::{self, Failure};
-use crate::browser::{focus, ids};
+use crate::browser::{clock, events, focus, ids, is_visible};
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::MapSession;
 use crate::staff::islands::failure_words;
 
 /// Duration of a caller hold, minutes.
 pub(super) const CALLER_MINUTES: u32 = 60;
+
+/// Polling interval of the caller holds, milliseconds. The live map would not do: colleagues hold seats for callers
+/// too, and a released seat is free on the map before its hold has ended in the database.
+const POLL_CALLERS_EVERY_MS: u32 = 3_000;
 
 /// Id of the retry button, which gets the focus after the pressed button disappeared.
 const RETRY_BUTTON: &str = "ask-again";
@@ -40,6 +44,8 @@ pub(super) struct PendingSale {
     key: String,
     /// The price and payment as announced to the customer.
     words: String,
+    /// The change that the seller hands over, in words.
+    change: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -91,7 +97,7 @@ pub(super) struct CounterSaleState {
     /// Caller holds of this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
     pub(super) exchange: RwSignal<Option<BookingToExchange>>,
-    /// The amount of the last exchange, in words.
+    /// The money that changes hands after the last sale, exchange or undo, in words. Shown until the next sale.
     pub(super) due: RwSignal<Option<String>>,
     /// The manager who approves a refund.
     pub(super) manager: RwSignal<Option<Uuid>>,
@@ -135,7 +141,10 @@ impl CounterSaleState {
                 selling.look_up_holder(seat);
             }
         });
-        selling.load_callers();
+        Effect::new(move |_| selling.close_payment_without_hold());
+        if !session.is_read_only {
+            selling.poll_callers();
+        }
         selling
     }
 
@@ -154,21 +163,19 @@ impl CounterSaleState {
         self.session.cart.with(|cart| cart.held().filter(|_| is_free && cart.is_settled()).cloned())
     }
 
-    pub(super) fn sell(self, means: Means) {
+    pub(super) fn sell(self, means: Means, change: Option<String>) {
         let Some(held) = untrack(|| self.ready()) else { return };
-        self.sell_hold(held.id, held.total, means, None);
+        self.sell_hold((held.id, held.total), means, None, change);
     }
 
-    pub(super) fn sell_to_caller(self, caller: &CallerHoldView, means: Means) {
+    pub(super) fn sell_to_caller(self, caller: &CallerHoldView, means: Means, change: Option<String>) {
         if !self.busy.get_untracked() {
-            if self.name.with_untracked(String::is_empty) {
-                self.name.set(caller.name.clone());
-            }
-            self.sell_hold(caller.hold, caller.total, means, Some(&caller.name));
+            self.sell_hold((caller.hold, caller.total), means, Some(&caller.name), change);
         }
     }
 
-    fn sell_hold(self, hold: Uuid, total: Money, means: Means, caller: Option<&str>) {
+    /// Sells a hold. A caller's tickets bear the caller's name, others the typed one.
+    fn sell_hold(self, (hold, total): (Uuid, Money), means: Means, caller: Option<&str>, change: Option<String>) {
         if self.is_blocked_by_pending() {
             return;
         }
@@ -177,7 +184,7 @@ impl CounterSaleState {
             means,
             total_minor: if means == Means::Free { 0 } else { total.minor },
             reason: if means == Means::Free { self.reason.get_untracked().trim().to_owned() } else { String::new() },
-            name: self.name.get_untracked().trim().to_owned(),
+            name: caller.map_or_else(|| self.name.get_untracked().trim().to_owned(), str::to_owned),
             email: self.email.get_untracked().trim().to_owned(),
         };
         if means == Means::Free && request.reason.is_empty() {
@@ -186,12 +193,13 @@ impl CounterSaleState {
         }
         let sum = money(Money::new(request.total_minor, total.currency), current());
         let words = [caller.map(str::to_owned), Some(sum), Some(means_words(means))];
-        self.send_new(SaleIntent::Sale(request), words.into_iter().flatten().collect::<Vec<_>>().join(" · "), None);
+        let words = words.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        self.send_new(SaleIntent::Sale(request), words, change, None);
     }
 
     /// Sends a request for the first time. The PIN is not bound to the key, so a wrong one can be corrected.
-    pub(super) fn send_new(self, intent: SaleIntent, words: String, pin: Option<Password>) {
-        self.send(PendingSale { intent, key: ids::new_key(), words }, pin);
+    pub(super) fn send_new(self, intent: SaleIntent, words: String, change: Option<String>, pin: Option<Password>) {
+        self.send(PendingSale { intent, key: ids::new_key(), words, change }, pin);
     }
 
     /// Repeats an unanswered request. No PIN is needed: a completed request is answered before the PIN is checked.
@@ -220,7 +228,7 @@ impl CounterSaleState {
             if is_unknown || self.unanswered.with_untracked(Option::is_some) {
                 self.unanswered.set(is_unknown.then(|| pending.clone()));
             }
-            self.complete(&pending.intent, sold?);
+            self.complete(pending, sold?);
             Ok(())
         });
     }
@@ -236,7 +244,7 @@ impl CounterSaleState {
         }
     }
 
-    fn complete(self, intent: &SaleIntent, sold: CounterBooking) {
+    fn complete(self, PendingSale { intent, change, .. }: PendingSale, sold: CounterBooking) {
         let held = self.session.cart.with_untracked(|cart| cart.held().map(|held| held.id));
         if held == Some(intent.hold()) {
             self.session.record_booking(intent.hold(), sold.id);
@@ -249,12 +257,8 @@ impl CounterSaleState {
             self.load_callers();
         }
         // From the booking as sold. The page may have loaded it later, after a further change.
-        let due = changed_hands(&sold);
-        let announcement = say!("box_office.sold", reference = &sold.reference);
-        self.session
-            .announcement
-            .set(due.as_ref().map_or_else(|| announcement.clone(), |due| format!("{announcement} {due}")));
-        self.due.set(due);
+        let due = changed_hands(&sold).or(change);
+        self.announce(say!("box_office.sold", reference = &sold.reference), due);
         if matches!(intent, SaleIntent::Exchange(..)) {
             self.exchange.set(None);
         }
@@ -264,14 +268,21 @@ impl CounterSaleState {
         }
     }
 
+    /// Announces an action, and the money that changes hands after it.
+    fn announce(self, done: String, due: Option<String>) {
+        let words = [Some(done), due.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        self.session.announcement.set(words);
+        self.due.set(due);
+    }
+
     /// Undoes the last sale.
     pub(super) fn undo(self, booking: Uuid) {
         let request = Reason { reason: say!("box_office.undo_reason") };
         self.act(async move {
             let path = self.path(&format!("bookings/{booking}/undo"));
-            calls::change::<CounterBooking>(&path, &ids::new_key(), &request).await?;
+            let undone = calls::change::<CounterBooking>(&path, &ids::new_key(), &request).await?;
             self.sold.set(None);
-            self.session.announcement.set(say!("box_office.undone"));
+            self.announce(say!("box_office.undone"), newest_refund_in_words(&undone));
             Ok(())
         });
     }
@@ -328,10 +339,25 @@ impl CounterSaleState {
         });
     }
 
-    /// Loads the caller holds. Without an answer the list stays.
-    pub(super) fn load_callers(self) {
+    fn poll_callers(self) {
+        self.load_callers();
+        events::every(POLL_CALLERS_EVERY_MS, move || {
+            if is_visible() {
+                self.load_callers();
+            }
+        });
+    }
+
+    /// Loads the caller holds. Without an answer the list stays, without the holds whose time is over.
+    fn load_callers(self) {
         spawn_local(async move {
-            if let Ok(callers) = calls::get::<Vec<CallerHoldView>>(&self.path_of_show("caller-holds")).await {
+            let answer = calls::get::<Vec<CallerHoldView>>(&self.path_of_show("caller-holds")).await;
+            let mut callers = answer.unwrap_or_else(|_| self.callers.get_untracked());
+            if let Some(now) = clock::server_now() {
+                callers.retain(|caller| now.0 < caller.until_ms);
+            }
+            // Set only on a change, so that the focus stays.
+            if self.callers.with_untracked(|known| *known != callers) {
                 self.callers.set(callers);
             }
         });
@@ -433,6 +459,7 @@ impl CounterSaleState {
                 self.error.set(Some(failure_words(&failure)));
                 // The hold may have ended or changed.
                 own_hold::refresh(self.session);
+                self.load_callers();
             }
             self.busy.set(false);
         });

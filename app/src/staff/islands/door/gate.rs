@@ -51,6 +51,8 @@ pub enum ServerLink {
 pub struct Gate {
     show: Uuid,
     base: StoredValue<String>,
+    /// Address of the sign-in page, which leads back to this door.
+    pub sign_in: StoredValue<String>,
     pub device: RwSignal<DoorDevice>,
     pub link: RwSignal<ServerLink>,
     /// The state of the show's door, as last loaded.
@@ -89,6 +91,7 @@ impl Gate {
         Self {
             show,
             base: StoredValue::new(format!("/api/v1/theatres/{theatre}/door/shows/{show}")),
+            sign_in: StoredValue::new(format!("/login?next=/staff/{theatre}/door/{show}")),
             device: RwSignal::new(offline::device().unwrap_or_else(|| {
                 let id = Uuid::parse_str(&ids::new_key()).unwrap_or_default();
                 let device = DoorDevice { id, name: say!("door.device_name") };
@@ -125,9 +128,11 @@ impl Gate {
         });
         events::on_window("online", move |_| self.poll());
         events::on_window("offline", move |_| self.link.set(ServerLink::Down));
-        // The queue is stored, yet closing the page should be deliberate while it is not empty.
+        // The queue is stored, yet closing the page should be deliberate while it is not empty. Without a session staff
+        // leave to sign in: nothing is sent before that.
         events::on_window("beforeunload", move |event| {
-            if !self.queue.with_untracked(ScanQueue::is_empty) {
+            let is_signed_out = self.link.get_untracked() == ServerLink::SignedOut;
+            if !is_signed_out && !self.queue.with_untracked(ScanQueue::is_empty) {
                 event.prevent_default();
             }
         });

@@ -106,7 +106,9 @@ fn bar(gate: Gate) -> impl IntoView {
             <p class="door-link" role="status">
                 <span class="door-link-mark" aria-hidden="true"></span>
                 <span>{move || connection.get()}</span>
-                {move || (gate.link.get() == ServerLink::SignedOut).then(|| view! { <a href="/login">{say!("door.sign_in")}</a> })}
+                {move || (gate.link.get() == ServerLink::SignedOut).then(|| view! {
+                    <a href=gate.sign_in.get_value() data-testid="door-sign-in">{say!("door.sign_in")}</a>
+                })}
             </p>
             <p class="door-queue" data-testid="door-queue" data-waiting=move || waiting.get()>
                 {move || (waiting.get() > 0).then(|| say!("door.waiting", count = waiting.get()))}

@@ -16,7 +16,7 @@ use crate::markup::IntoMarkup;
 use crate::pages::accounts::{state_words, username};
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::shell::{Head, Page};
-use crate::staff::islands::box_office::{means_words, seats_in_words};
+use crate::staff::islands::box_office::{means_words, newest_refund_in_words, seats_in_words};
 
 const WHY_REFUND: Field = Field::reason("refund-reason", "box_office.reason");
 
@@ -42,6 +42,7 @@ pub fn counter_booking_page(
                 <span>{starts}", "<bdi>{booking.screen.clone()}</bdi></span>
             </p>
             {desk.error_view("trouble")}
+            {money_back_notice(desk, &booking)}
             {bounced_notice(desk, &booking, moved_to.as_ref())}
             {facts(&booking, moved_to.as_ref(), &counter)}
             <div class="counter-acts">
@@ -70,6 +71,12 @@ fn refunds<'a>(
     moved_to: Option<&'a CounterBooking>,
 ) -> impl Iterator<Item = &'a RefundView> {
     booking.refunds.iter().chain(moved_to.into_iter().flat_map(|next| &next.refunds))
+}
+
+/// After a refund or an undo: how the money reaches the customer.
+fn money_back_notice(desk: &Desk, booking: &CounterBooking) -> Option<impl IntoView + use<>> {
+    let words = newest_refund_in_words(booking).filter(|_| desk.done)?;
+    Some(view! { <p class="account-notice" role="status" data-testid="money-back">{words}</p> })
 }
 
 /// A notice about bounced refunds, and who decides about them. `None` if there are none.

@@ -41,7 +41,9 @@ async fn shift_works_without_javascript() {
     let (status, html) = send(&ann, &format!("{booking}/tickets"), &[]).await;
     assert_eq!((status, html.matches("paper-ticket\"").count() >= 2), (StatusCode::OK, true), "{html}");
     let undone = send(&ann, &format!("{booking}/undo"), &[("reason", "The wrong show.")]).await;
-    assert_eq!(undone, (StatusCode::SEE_OTHER, booking.clone()));
+    let done = format!("{booking}?done=true");
+    assert_eq!(undone, (StatusCode::SEE_OTHER, done.clone()));
+    expect_page(ann.page(&done).await, StatusCode::OK, &["data-testid=\"money-back\"", "from your till"]);
     let answer = send(&ann, &format!("{home}/till/cash-up"), &[("amount", "99.00"), ("reason", "")]).await;
     let html = expect_page(answer, StatusCode::CONFLICT, &["data-testid=\"trouble\""]);
     for kept in ["value=\"99.00\"", "id=\"counted-error\"", "€100.00 should be in the till", "<details open"] {

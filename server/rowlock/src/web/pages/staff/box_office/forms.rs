@@ -81,7 +81,11 @@ pub(in super::super) async fn booking(
         return print(visit, booking, form).await;
     }
     match booking_act(&visit, booking, &act, &form).await {
-        Ok(_) => Ok(visit.redirect_to(&format!("box-office/bookings/{booking}"))),
+        Ok(_) => {
+            // The form of a pay-out has said already which money to hand over.
+            let done = if act == "pay-out" { "" } else { "?done=true" };
+            Ok(visit.redirect_to(&format!("box-office/bookings/{booking}{done}")))
+        }
         Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
         Err(problem) => booking_page(visit.refuse(&problem)?, booking, form.named(act)).await,
     }
