@@ -259,7 +259,7 @@ fn header(city: Option<PageLink>, query: String, has_filters: bool) -> impl Into
 }
 
 /// The link to the account. Pages are the same for all visitors and stored by caches; `frontend/static/account.js`
-/// fetches and inserts the name.
+/// fetches and inserts the name. On the page of a show it sends guests to the sign-in page, and back to the show.
 fn account() -> impl IntoView {
     view! {
         <a class="site-account" href="/account" data-testid="account-mark">

@@ -51,6 +51,21 @@ test("a hold survives sign-in, and the guest's booking moves to the account", as
   await again.expectSeat(show.seat("C", "7"), "mine");
 });
 
+test("a guest who signs in during checkout returns to the show and the hold", async ({ request, anna, newVisitor }) => {
+  const show = await claimShow(request);
+  const email = `anna-${show.id}@example.org`;
+  await register((await newVisitor()).page, "Anna", email);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  await press(anna.page.getByTestId("account-mark"));
+  await anna.page.locator('input[name="email"]').fill(email);
+  await anna.page.locator('input[name="password"]').fill(PASSWORD);
+  await press(anna.page.getByTestId("sign-in"));
+  await anna.page.waitForURL(new RegExp(`/shows/${show.id}$`));
+  await hers.expectSeat(show.seat("C", "7"), "mine");
+  await expect(anna.page.getByTestId("account-mark")).toHaveText("Anna");
+});
+
 test("a guest's booking is linked to an account only after the address is confirmed", async ({ request, anna, ben }) => {
   const show = await claimShow(request);
   const email = `anna-${show.id}@example.org`;

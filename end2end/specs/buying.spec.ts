@@ -47,6 +47,7 @@ test("after a declined card the seats stay held, and another card buys them", as
   const state = anna.page.getByTestId("booking-state");
   await expect(state).toHaveAttribute("data-money", "FAILED");
   await expect(state).toHaveText("Your bank declined the card");
+  await expect(anna.page.getByTestId("time-left")).toHaveText(/^\d+:\d\d left to pay$/);
   await his.expectSeat(c7, "locked");
   const declined = anna.page.url();
   await press(anna.page.getByTestId("another-card"));

@@ -133,8 +133,24 @@ pub(super) fn seat_offer(booking: RwSignal<FollowedBooking>) -> impl IntoView {
 fn seat_offer_panel(action: BookingAction<SeatOfferAnswer>, offer: SeatOffer) -> impl IntoView {
     let BookingAction { busy, error, .. } = action;
     let answer = move |take| action.send("seat-offer", SeatOfferAnswer { take }, "move.unreachable");
-    let when = Moment::parse(&offer.until_local).map_or(offer.until_local, |until| until.in_words(current()));
     let is_busy = move || if busy.get() { "true" } else { "false" };
+    let acts = view! {
+        <div role="alert" class="details-trouble">{move || error.get().map(|words| view! { <p>{words}</p> })}</div>
+        <p class="booking-cancel-acts">
+            <button type="button" class="button" data-testid="take-offer" aria-disabled=is_busy on:click=move |_| answer(true)>
+                {say!("move.take")}
+            </button>
+            <button type="button" class="button button-quiet" data-testid="refuse-offer" aria-disabled=is_busy on:click=move |_| answer(false)>
+                {say!("move.refund")}
+            </button>
+        </p>
+    };
+    seat_offer_card(offer, acts)
+}
+
+/// An offer of other seats and its deadline, with the means to answer it.
+pub fn seat_offer_card(offer: SeatOffer, acts: impl IntoView) -> impl IntoView {
+    let when = Moment::parse(&offer.until_local).map_or(offer.until_local, |until| until.in_words(current()));
     let places = offer.after.into_iter().map(|place| view! { <li><strong>{place}</strong></li> }).collect_view();
     view! {
         <section class="card booking-offer" aria-labelledby="seat-offer" data-testid="seat-offer">
@@ -143,15 +159,7 @@ fn seat_offer_panel(action: BookingAction<SeatOfferAnswer>, offer: SeatOffer) ->
             <p>{say!("move.lead", from = &offer.from, before = &offer.before.join(", "))}</p>
             <ul class="booking-offer-places" data-testid="offered-places">{places}</ul>
             <p>{say!("move.until", when = &when)}</p>
-            <div role="alert" class="details-trouble">{move || error.get().map(|words| view! { <p>{words}</p> })}</div>
-            <p class="booking-cancel-acts">
-                <button type="button" class="button" data-testid="take-offer" aria-disabled=is_busy on:click=move |_| answer(true)>
-                    {say!("move.take")}
-                </button>
-                <button type="button" class="button button-quiet" data-testid="refuse-offer" aria-disabled=is_busy on:click=move |_| answer(false)>
-                    {say!("move.refund")}
-                </button>
-            </p>
+            {acts}
         </section>
     }
 }

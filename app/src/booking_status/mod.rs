@@ -14,14 +14,18 @@ use domain::api::cancelling::{RefundView, StepView};
 use domain::api::moving::SeatOffer;
 use domain::api::{BookingState, BookingView, KeptHold, MoneyState, Person, PlaceLine, SeatLine};
 use domain::money::Money;
+use domain::time::SECOND_MS;
 use language::{Language, Moment, current, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::wording::{booking_message, has_priority_action, money_in_words, next_step, parts_in_words, words};
-use crate::browser::{calls, events, ids};
+pub use self::actions::seat_offer_card;
+use self::wording::{
+    booking_message, has_priority_action, money_in_words, next_step, parts_in_words, time_left, until_ms, words,
+};
+use crate::browser::{calls, clock, events, ids};
 use crate::payment_retry;
 
 /// Groups of messages this island uses. Its page carries them.
@@ -42,7 +46,10 @@ pub struct FollowedBooking {
     pub total: Money,
     pub buyer: Person,
     pub holder: Person,
-    /// Payment deadline, in the theatre's time zone.
+    /// Payment deadline, milliseconds since 1970.
+    #[serde(default)]
+    pub expires_at_ms: i64,
+    /// The same in the theatre's time zone; absent unless it can still be paid.
     pub expires_at_theatre: Option<String>,
     /// The gateway's payment page, while a payment is awaited.
     pub pay_url: Option<String>,
@@ -80,6 +87,7 @@ impl From<&BookingView> for FollowedBooking {
             total: booking.total,
             buyer: booking.buyer.clone(),
             holder: booking.holder.clone(),
+            expires_at_ms: booking.expires_at_ms,
             expires_at_theatre: booking.expires_at_theatre.clone(),
             pay_url: booking.pay_url.clone(),
             ticket_url: booking.ticket_url.clone(),
@@ -106,6 +114,8 @@ pub fn BookingStatus(
     Effect::new(move |_| {
         follow(booking);
     });
+    let left_s = RwSignal::new(None);
+    Effect::new(move |_| events::every(1_000, move || left_s.set(count_down(booking))));
     Effect::new(move |_| {
         if booking.with(|booking| booking.state == BookingState::Confirmed) {
             payment_retry::forget_buyer();
@@ -133,6 +143,8 @@ pub fn BookingStatus(
                     <p class="booking-money quiet" data-testid="booking-fee">{words}</p>
                 }).collect_view()}
             </div>
+            // Outside the status, so that its seconds are not announced.
+            {move || left_s.get().map(|left| view! { <p class="countdown" role="timer" data-testid="time-left">{time_left(left)}</p> })}
             {actions::another_card(booking)}
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class=move || if has_priority_action() { "button button-quiet" } else { "button" } data-testid=name href=href>{say!(words)}</a>
@@ -233,9 +245,26 @@ fn is_settled(booking: &FollowedBooking) -> bool {
     }
 }
 
+/// The seconds until the payment deadline. After it, the seats are not shown as the buyer's any more.
+fn count_down(booking: RwSignal<FollowedBooking>) -> Option<i64> {
+    let left_ms = booking.with_untracked(until_ms)? - clock::server_now()?.0;
+    if left_ms <= 0 {
+        booking.update(|booking| {
+            booking.kept_hold = None;
+            booking.expires_at_theatre = None;
+        });
+        return None;
+    }
+    Some(left_ms / SECOND_MS)
+}
+
 fn follow(booking: RwSignal<FollowedBooking>) {
     let path = booking.with_untracked(|booking| format!("/api/v1/bookings/{}", booking.id));
     spawn_local(async move {
+        if booking.with_untracked(|booking| booking.kept_hold.is_some()) {
+            // Nothing changes any more, but the answer sets the clock of the countdown.
+            let _ = calls::get::<FollowedBooking>(&path).await;
+        }
         let mut pause_ms = FIRST_PAUSE_MS;
         while !booking.with_untracked(is_settled) {
             events::after(pause_ms / 2 + ids::jitter(pause_ms / 2)).await;

@@ -2,7 +2,7 @@
 //! step.
 
 use domain::api::{BookingState, MoneyState, RefundView};
-use language::{Arg, Moment, current, say};
+use language::{Arg, clock, say};
 
 use super::FollowedBooking;
 use crate::payment_retry;
@@ -72,7 +72,7 @@ pub(super) fn words(booking: &FollowedBooking) -> StatusText {
             StatusText::new("waiting", "…", "status.submitted_title", "status.waiting_text")
         }
         // Back from the gateway without a payment: first of all, the seats are still held.
-        (BookingState::PaymentPending, _) if booking.pay_url.is_some() && until(booking).is_some() => {
+        (BookingState::PaymentPending, _) if until_ms(booking).is_some() => {
             StatusText::new("waiting", "…", "status.held_title", "status.held_text")
         }
         (BookingState::Confirmed, _) if is_for_a_friend(booking) => {
@@ -84,8 +84,7 @@ pub(super) fn words(booking: &FollowedBooking) -> StatusText {
 
 /// A message about a booking, with all values it may use.
 pub(super) fn booking_message(key: &str, booking: &FollowedBooking) -> String {
-    let until = until(booking).unwrap_or_default();
-    say!(key, until = Arg::Ours(&until), name = &booking.holder.name, email = &booking.holder.email)
+    say!(key, name = &booking.holder.name, email = &booking.holder.email)
 }
 
 /// Returns true if the buyer or the cinema cancelled it.
@@ -103,10 +102,16 @@ fn is_for_a_friend(booking: &FollowedBooking) -> bool {
     !booking.holder.email.eq_ignore_ascii_case(&booking.buyer.email)
 }
 
-/// The time until which it must be paid or its seats are kept for another card, in the theatre's time zone: `19:42`.
-fn until(booking: &FollowedBooking) -> Option<String> {
-    let kept = booking.kept_hold.as_ref().map(|kept| &kept.until_theatre);
-    Moment::parse(booking.expires_at_theatre.as_ref().or(kept)?).map(|until| until.time(current()))
+/// The instant until which it must be paid, or its seats are kept for another card; milliseconds since 1970.
+pub(super) fn until_ms(booking: &FollowedBooking) -> Option<i64> {
+    let can_be_paid = booking.pay_url.is_some() && booking.expires_at_theatre.is_some() && !booking.is_submitted;
+    let kept = booking.kept_hold.as_ref().map(|kept| kept.until_ms);
+    can_be_paid.then_some(booking.expires_at_ms).or(kept)
+}
+
+/// The countdown.
+pub(super) fn time_left(seconds: i64) -> String {
+    say!("status.time_left", time = Arg::Ours(&clock(seconds / 60, seconds % 60)))
 }
 
 pub(super) fn money_in_words(booking: &FollowedBooking) -> String {
@@ -282,19 +287,23 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_hold_shows_until_when_another_card_can_be_used() {
+    fn a_kept_hold_can_be_paid_with_another_card_until_it_ends() {
         let mut booking = failed(Some("declined"));
+        assert_eq!(until_ms(&booking), None);
         booking.kept_hold = Some(domain::api::KeptHold {
             hold: uuid::Uuid::nil(),
-            until_ms: 1,
+            until_ms: 7,
             until_theatre: "2026-11-21T19:42:07".to_owned(),
         });
+        assert_eq!(until_ms(&booking), Some(7));
         assert_eq!(title(&booking), "Your bank declined the card");
         for language in Language::ALL {
-            let text = with_language(language, || booking_message(words(&booking).text, &booking));
-            assert!(text.contains("19:42") || language != Language::English, "{text}");
-            assert!(!text.contains(['{', '}']) && !text.starts_with("status."), "{language:?}: {text}");
+            let texts = || [booking_message(words(&booking).text, &booking), time_left(125)];
+            for text in with_language(language, texts) {
+                assert!(!text.contains(['{', '}']) && !text.starts_with("status."), "{language:?}: {text}");
+            }
         }
+        assert_eq!(time_left(125), "2:05 left to pay");
         let page =
             [title(&booking), booking_message(words(&booking).text, &booking), money_in_words(&booking)].join(" ");
         assert_eq!(page.matches("charged").count(), 1, "once is enough: {page}");
@@ -321,16 +330,17 @@ mod tests {
     }
 
     #[test]
-    fn an_unpaid_return_from_the_gateway_shows_the_payment_deadline_first() {
+    fn an_unpaid_return_from_the_gateway_shows_first_that_the_seats_are_held() {
         let mut booking = FollowedBooking {
             pay_url: Some("https://gateway.example/pay/1".to_owned()),
+            expires_at_ms: 7,
             expires_at_theatre: Some("2026-11-21T19:42:07".to_owned()),
             ..followed(BookingState::PaymentPending, MoneyState::Pending)
         };
-        assert_eq!(title(&booking), "The seats are still yours until 19:42");
+        assert_eq!((title(&booking).as_str(), until_ms(&booking)), ("The seats are still yours", Some(7)));
         assert!(booking_message(words(&booking).text, &booking).contains("with another card"));
         let german = with_language(Language::German, || title(&booking));
-        assert_eq!(german, "Die Plätze gehören noch bis 19:42 Ihnen");
+        assert_eq!(german, "Die Plätze gehören noch Ihnen");
         assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("pay-link"));
         booking.is_submitted = true;
         assert_eq!(title(&booking), "Your bank is checking the payment", "a card was given");

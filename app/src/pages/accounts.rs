@@ -68,7 +68,7 @@ pub(crate) fn username(email: String) -> impl IntoView {
     view! { <input r#type="text" name="username" autocomplete="username" value=email hidden /> }
 }
 
-fn hidden(name: &'static str, value: String) -> impl IntoView {
+pub(super) fn hidden(name: &'static str, value: String) -> impl IntoView {
     view! { <input r#type="hidden" name=name value=value /> }
 }
 

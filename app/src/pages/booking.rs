@@ -1,15 +1,18 @@
 //! The pages of a booking: its live status (an island), and its show, seats and total.
 //!
 //! Without the buyer's cookie it is opened on any device by the address in a mail, found by reference and e-mail, and
-//! cancelled by a mailed address: forms without a script.
+//! cancelled by a mailed address; the address in the mail about a move answers its offer of other seats. These are forms
+//! without a script.
 
 use domain::api::BookingView;
 use language::{current, isolated, money, say};
 use leptos::prelude::*;
 
-use super::accounts::{email_field, error_view};
+use super::accounts::{email_field, error_view, hidden};
 use super::ticket::ShowFacts;
-use crate::booking_status::{BookingStatus, FollowedBooking, WORDS, static_history, static_status, tone};
+use crate::booking_status::{
+    BookingStatus, FollowedBooking, WORDS, seat_offer_card, static_history, static_status, tone,
+};
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
 
@@ -105,10 +108,12 @@ pub struct MailedBookingPage {
     pub show: ShowFacts,
     /// Path of its tickets, which opens on any device.
     pub tickets: Option<String>,
+    /// Address that answers an open offer of other seats, and the key of its form. Only the mail about the move has it.
+    pub answer: Option<(String, String)>,
     /// Address that requests the cancelling mail, while it can be cancelled.
     pub cancel: Option<String>,
-    /// The buyer's masked address, if that mail has been requested.
-    pub is_mailed_to: Option<String>,
+    /// True if that mail has been requested.
+    pub is_mailed: bool,
     /// The error of the last attempt.
     pub error: Option<String>,
 }
@@ -120,14 +125,17 @@ impl Page for MailedBookingPage {
 
     fn view(self) -> Markup {
         let followed = FollowedBooking::from(&self.booking);
+        // The answer to an offer is the main button.
+        let style = if self.booking.seat_offer.is_some() { "button button-quiet" } else { "button" };
+        let offer = self.booking.seat_offer.clone().map(|offer| seat_offer_card(offer, seat_offer_answer(self.answer)));
         let tickets = self.tickets.map(|path| {
-            view! { <p class="booking-next"><a class="button" data-testid="ticket-link" href=path>{say!("status.next_tickets")}</a></p> }
+            view! { <p class="booking-next"><a class=style data-testid="ticket-link" href=path>{say!("status.next_tickets")}</a></p> }
         });
-        let mailed = self.is_mailed_to.map(|email| {
-            view! { <p role="status" data-testid="cancel-mailed">{say!("mailed.cancel_sent", email = &email)}</p> }
+        let mailed = self.is_mailed.then(|| {
+            let email = &self.booking.buyer.email;
+            view! { <p role="status" data-testid="cancel-mailed">{say!("mailed.cancel_sent", email = email)}</p> }
         });
-        let is_mailed = mailed.is_some();
-        let cancel = self.cancel.filter(|_| !is_mailed).map(|action| {
+        let cancel = self.cancel.filter(|_| !self.is_mailed).map(|action| {
             view! {
                 <form class="booking-act" action=action method="post">
                     <p class="quiet">{say!("mailed.cancel_by_mail")}</p>
@@ -140,8 +148,9 @@ impl Page for MailedBookingPage {
                 {facts(self.booking, self.show)}
                 <section class="booking-status" data-tone=tone(&followed)>
                     {static_status(&followed)}
-                    {tickets}
                     {error_view(self.error)}
+                    {offer}
+                    {tickets}
                     {mailed}
                     {cancel}
                     {static_history(&followed)}
@@ -150,6 +159,23 @@ impl Page for MailedBookingPage {
         }
         .into_markup()
     }
+}
+
+/// The form that answers an offer of other seats; without its address and key, the way to it.
+fn seat_offer_answer(form: Option<(String, String)>) -> Markup {
+    let Some((action, key)) = form else {
+        return view! { <p>{say!("mailed.offer_in_mail")}</p> }.into_markup();
+    };
+    view! {
+        <form action=action method="post">
+            {hidden("key", key)}
+            <p class="booking-cancel-acts">
+                <button class="button" r#type="submit" name="take" value="true" data-testid="take-offer">{say!("move.take")}</button>
+                <button class="button button-quiet" r#type="submit" name="take" value="false" data-testid="refuse-offer">{say!("move.refund")}</button>
+            </p>
+        </form>
+    }
+    .into_markup()
 }
 
 /// The page opened by the address in a cancelling mail. Opening it changes nothing, because mail programs prefetch

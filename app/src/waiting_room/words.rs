@@ -93,14 +93,20 @@ fn wait(outlook: ExpectedWait) -> String {
         None => say!("queue.wait_unknown", least = least),
         Some(most) if most <= 1 => say!("queue.wait_soon"),
         Some(most) if most == least => say!("queue.wait", most = most),
+        Some(most) if least == 0 => say!("queue.wait_most", most = most),
         Some(most) => say!("queue.wait_range", least = least, most = most),
     }
 }
 
-/// The time until opening.
+/// The time until opening: days from two days on, hours and minutes from an hour on, then a countdown.
 pub(super) fn opens_in(left_ms: i64) -> String {
     let seconds = left_ms / SECOND_MS;
-    say!("queue.opens_in", time = Arg::Ours(&clock(seconds / 60, seconds % 60)))
+    let (minutes, hours) = (seconds / 60, seconds / 3_600);
+    match hours {
+        0 => say!("queue.opens_in", time = Arg::Ours(&clock(minutes, seconds % 60))),
+        1..48 => say!("queue.opens_in_hours", hours = hours, minutes = minutes % 60),
+        _ => say!("queue.opens_in_days", days = hours / 24),
+    }
 }
 
 /// The link that moves the place to another device.
@@ -165,6 +171,8 @@ mod tests {
         assert_eq!(left(0, 1), "At most one person is ahead of you.");
         assert_eq!(left(0, 3), "At most 3 people are ahead of you.");
         assert_eq!(left(1, 3), "Between 1 and 3 people are ahead of you.");
+        let soon = wait(ExpectedWait { ahead_least: 0, ahead_most: 3, wait_least_s: 30, wait_most_s: Some(150) });
+        assert_eq!(soon, "At most 3 minutes to go.");
     }
 
     #[test]
@@ -185,6 +193,18 @@ mod tests {
         let early = of(&view(QueueState::Waiting), "Sat 21 Nov, 20:15");
         assert!(early.text.contains("Sat 21 Nov, 20:15") && early.wait.is_none(), "{early:?}");
         assert!(of(&view(QueueState::Outside), "Sat 21 Nov, 20:15").text.contains("Sat 21 Nov, 20:15"));
-        assert_eq!(opens_in(125_000), "Opens in 2:05.");
+    }
+
+    #[test]
+    fn the_time_until_opening_is_worded_by_its_length() {
+        for (seconds, words) in [
+            (125, "Opens in 2:05."),
+            (3_599, "Opens in 59:59."),
+            (3_600, "Opens in 1 h 0 min."),
+            (2 * 86_400 - 1, "Opens in 47 h 59 min."),
+            (3 * 86_400, "Opens in 3 days."),
+        ] {
+            assert_eq!(opens_in(seconds * SECOND_MS), words);
+        }
     }
 }

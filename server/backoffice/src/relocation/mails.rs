@@ -75,6 +75,7 @@ async fn mail(state: &BackofficeState, due: &DueMail) -> ApiResult<Option<Notice
     let Some(row) = found.filter(can_be_mailed) else { return Ok(None) };
     let show = state.catalogue.find_show(row.show_id).await?;
     let until = due.answer_until.map(|until| show.local_time(from_utc(until)));
+    let link = if due.state == "offered" { bookings::answer_url } else { bookings::page_url };
     Ok(Some(NoticeMail {
         booking: row.id,
         number: FIRST_NUMBER + u32::try_from(due.ordinal).unwrap_or(0),
@@ -85,7 +86,7 @@ async fn mail(state: &BackofficeState, due: &DueMail) -> ApiResult<Option<Notice
         paragraphs: paragraphs(due, until.as_deref()),
         film: show.film.clone(),
         show: format!("{}, {}, {}", show.starts_local, show.theatre, show.screen),
-        booking_url: bookings::page_url(&state.site.public_url, row.id, state.clock.now()),
+        booking_url: link(&state.site.public_url, row.id, state.clock.now()),
         at: state.clock.now(),
     }))
 }

@@ -1,7 +1,10 @@
-//! Page languages: selection, cookie, and cache headers.
+//! Page languages: selection, cookie, and cache headers; and switching the language of a refused form.
 
 use language::Language;
-use reqwest::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, COOKIE, HeaderMap, SET_COOKIE, VARY};
+use reqwest::header::{
+    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, COOKIE, HeaderMap, LOCATION, SET_COOKIE, VARY,
+};
+use rowlock::web::pages::addresses;
 
 use crate::prelude::*;
 
@@ -96,4 +99,28 @@ async fn errors_and_seat_page_are_translated_and_the_api_is_english() {
 
     let api = read(&world, "/api/v1/cities?lang=de", "de", "lang=de").await;
     assert_eq!((api.header(CONTENT_LANGUAGE), api.header(SET_COOKIE)), (String::new(), String::new()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn get_of_a_forms_address_leads_to_the_page_above_it() {
+    let world = World::start(1, &[]).await;
+    let nil = Uuid::nil().to_string();
+    for address in addresses() {
+        let parts = address.split('/').map(|part| if part.starts_with('{') { nil.as_str() } else { part });
+        let path = parts.collect::<Vec<_>>().join("/");
+        let page = read(&world, &path, "", "").await;
+        let is_answered = page.status.is_redirection() || !page.html.is_empty();
+        assert!(is_answered && page.status != StatusCode::METHOD_NOT_ALLOWED, "{path}: {}", page.status);
+    }
+    for (path, above) in [
+        ("/reset/new?lang=de", "/reset?lang=de"),
+        ("/account/password", "/account"),
+        ("/bookings/by-mail/0a/cancel", "/bookings/by-mail/0a"),
+        ("/staff/aurora/shows/7/terms?lang=ar", "/staff/aurora/shows/7?lang=ar"),
+        ("/staff/aurora/box-office/tills/7/cash-up", "/staff/aurora/box-office"),
+        ("/staff/theatres", "/staff"),
+    ] {
+        let page = read(&world, path, "", "").await;
+        assert_eq!((page.status, page.header(LOCATION).as_str()), (StatusCode::SEE_OTHER, above), "{path}");
+    }
 }

@@ -8,6 +8,7 @@ use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerm
 use crate::box_office::pages::send;
 use crate::box_office::{acts, booking_path, hired, hold_seats, seller_with_open_till, two_theatres};
 use crate::gateways::{GatewayServer, KEY, SECRET};
+use crate::organiser::{organiser, post_ok};
 use crate::prelude::*;
 use crate::sql_guards::{insert_booking, insert_payment};
 
@@ -132,6 +133,31 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded; 3], "each was requested once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_of_a_cancelled_show_does_not_reload_for_pending_refunds() {
+    let (world, till) = world_with_stripe().await;
+    let mut olga = organiser(&world).await;
+    let ann = world.visitor();
+    let booking = ann.buy_seats(&[1], "pm_paid").await;
+    till.simulator.ledger.hold_refunds(true);
+    post_ok(&mut olga, &format!("/programme/{}/cancel", world.show), json!({ "reason": "The roof leaks." })).await;
+    let page = async || {
+        let visitor = olga.visitor();
+        let path = format!("{}/staff/aurora/shows/{}", visitor.base, world.show);
+        let page = visitor.client.get(path).header("cookie", &visitor.cookie).send().await.expect("the server answers");
+        let refresh = page.headers().get("refresh").map(|after| after.to_str().expect("text").to_owned());
+        (refresh, page.text().await.expect("a page"))
+    };
+    assert_eq!(page().await.0, Some(format!("2; url=/staff/aurora/shows/{}", world.show)));
+    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
+    wait_until("every booking is undone", || async { page().await.0.is_none() }).await;
+    let (_, shown) = page().await;
+    assert!(shown.contains("Refunds the bank has not confirmed yet: 1"), "{shown}");
+    let id = payment(&till, &booking).id;
+    till.simulator.set_refund_status(&id, 0, RefundStatus::Succeeded).expect("the webhook is sent");
+    ann.wait_for_money(&booking, "REFUNDED").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! Access to a booking without its buyer's cookie: opened by the signed link of a mail, found by reference and
-//! e-mail, and cancelled by a link that is mailed on request.
+//! e-mail, and cancelled by a link that is mailed on request. The link in the mail about a move also answers its offer of
+//! other seats.
 //!
 //! The answer to a search is always the same: only the mail reveals that a booking was found, and it goes to the
 //! booking's address. A background task searches and sends it, so the answer time does not reveal the booking either.
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use domain::api::BookingView;
 use domain::api::cancelling::CancelRequest;
+use domain::api::moving::SeatOfferAnswer;
 use domain::time::Timestamp;
 use language::{Language, say};
 use tokio::sync::Semaphore;
@@ -16,7 +18,7 @@ use tokio::sync::Semaphore;
 use super::mail_links::{self, Purpose};
 use super::sql::{self, BookingRow};
 use super::views::view;
-use super::{cancel, counter};
+use super::{cancel, counter, seat_offers};
 use crate::SellingState;
 use crate::email_codes::Message;
 use catalogue::Show;
@@ -42,6 +44,9 @@ const MAIL_TRIES: u32 = 3;
 /// Maximum pause before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 5_000;
 
+/// Purposes of the keys that open a booking's page.
+const OPENING: [Purpose; 2] = [Purpose::Open, Purpose::Answer];
+
 /// Permits for concurrent mails.
 static MAILS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_MAILS);
 
@@ -51,6 +56,10 @@ pub struct OpenedByMail {
     pub booking: BookingView,
     /// Its show.
     pub show: Arc<Show>,
+    /// Its owner.
+    pub owner: String,
+    /// True if the key answers the open offer of other seats.
+    pub may_answer: bool,
 }
 
 /// Opens a booking by the key of a mail.
@@ -58,7 +67,7 @@ pub struct OpenedByMail {
 /// # Errors
 /// 404 for a key that is forged or expired.
 pub async fn open(state: &SellingState, key: &str) -> ApiResult<OpenedByMail> {
-    open_with(state, Purpose::Open, key).await.map(|(_, opened)| opened)
+    open_with(state, &OPENING, key).await.map(|(_, opened)| opened)
 }
 
 /// Opens a booking by the key that cancels it.
@@ -66,16 +75,22 @@ pub async fn open(state: &SellingState, key: &str) -> ApiResult<OpenedByMail> {
 /// # Errors
 /// As [`open`].
 pub async fn open_to_cancel(state: &SellingState, key: &str) -> ApiResult<OpenedByMail> {
-    open_with(state, Purpose::Cancel, key).await.map(|(_, opened)| opened)
+    open_with(state, &[Purpose::Cancel], key).await.map(|(_, opened)| opened)
 }
 
-async fn open_with(state: &SellingState, purpose: Purpose, key: &str) -> ApiResult<(BookingRow, OpenedByMail)> {
+/// Opens a booking by a key of one of these purposes.
+async fn open_with(state: &SellingState, purposes: &[Purpose], key: &str) -> ApiResult<(BookingRow, OpenedByMail)> {
     let not_found = || Problem::not_found("booking");
-    let id = mail_links::booking_of(purpose, key, state.clock.now()).ok_or_else(not_found)?;
+    let now = state.clock.now();
+    let found = purposes
+        .iter()
+        .find_map(|&purpose| mail_links::booking_of(purpose, key, now).map(|booking| (purpose, booking)));
+    let (purpose, id) = found.ok_or_else(not_found)?;
     let row = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let booking = view::view(state, &row.owner, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.find_show(row.show_id).await?;
-    Ok((row, OpenedByMail { booking, show }))
+    let (owner, may_answer) = (row.owner.clone(), purpose == Purpose::Answer);
+    Ok((row, OpenedByMail { booking, show, owner, may_answer }))
 }
 
 /// Mails the booking's link to its buyer, if reference and e-mail match a booking. The answer is the same if not.
@@ -100,7 +115,9 @@ pub async fn find(
             Ok(Some(row)) => {
                 let now = state.clock.now();
                 let url = mail_links::page_url(&state.site.public_url, row.id, now);
-                send(&state, compose(language, &row, Purpose::Open, &url, now)).await;
+                let subject = say!(in language, "mailed.find_subject", reference = &row.reference);
+                let lead = say!(in language, "mailed.find_lead");
+                send(&state, compose(language, &row, (subject, lead), &url, now)).await;
             }
             Ok(None) => {}
             Err(problem) => tracing::warn!(?problem, "look up a booking by reference and e-mail failed"),
@@ -116,13 +133,12 @@ async fn find_row(state: &SellingState, reference: &str, email: &str) -> ApiResu
     Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::normalise_address(&row.buyer.1) == email))
 }
 
-/// Mails the cancellation link to a booking's buyer, for a visitor who has opened it by `key`. Returns the buyer's
-/// masked address.
+/// Mails the cancellation link to a booking's buyer, for a visitor who has opened it by `key`.
 ///
 /// # Errors
 /// 404 as [`open`]; 409 where there is nothing to cancel; 429 above the rate limit; 503 where too many mails wait.
-pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) -> ApiResult<String> {
-    let (row, OpenedByMail { booking, .. }) = open_with(state, Purpose::Open, key).await?;
+pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) -> ApiResult<()> {
+    let (row, OpenedByMail { booking, .. }) = open_with(state, &OPENING, key).await?;
     if booking.cancel_until_ms.is_none() {
         return Err(Problem::new(Code::TooLateToCancel, "This booking cannot be cancelled any more."));
     }
@@ -130,13 +146,14 @@ pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) 
     let permit = MAILS.try_acquire().map_err(|_| overloaded())?;
     let now = state.clock.now();
     let url = mail_links::cancel_url(&state.site.public_url, row.id, now);
-    let message = compose(language, &row, Purpose::Cancel, &url, now);
+    let subject = say!(in language, "mailed.cancel_subject", reference = &row.reference);
+    let message = compose(language, &row, (subject, say!(in language, "mailed.cancel_lead")), &url, now);
     let (state, tasks) = (state.clone(), state.tasks.clone());
     tasks.spawn(async move {
         let _permit = permit;
         send(&state, message).await;
     });
-    Ok(mask_address(&row.buyer.1))
+    Ok(())
 }
 
 /// Cancels all of a booking by the key of a mail, on its buyer's terms. Returns the key of the booking's page. A repeat
@@ -145,7 +162,7 @@ pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) 
 /// # Errors
 /// 404 for an invalid or expired key; otherwise as cancelling with the buyer's own cookie.
 pub async fn cancel_by_mail(state: &SellingState, key: &str) -> ApiResult<String> {
-    let (row, _) = open_with(state, Purpose::Cancel, key).await?;
+    let (row, _) = open_with(state, &[Purpose::Cancel], key).await?;
     let request = CancelRequest::default();
     // One key, one intent: a second press of the button is a replay.
     let named = IdempotencyKey::of_form(&format!("by-mail-{key}"))?;
@@ -154,26 +171,31 @@ pub async fn cancel_by_mail(state: &SellingState, key: &str) -> ApiResult<String
     Ok(mail_links::key(Purpose::Open, row.id, state.clock.now()))
 }
 
-/// Masks `ann@example.org` as `a…@example.org`.
-fn mask_address(email: &str) -> String {
-    let (name, host) = email.rsplit_once('@').unwrap_or_default();
-    format!("{}…@{host}", name.chars().next().map(String::from).unwrap_or_default())
+/// Answers the open offer of other seats by the key of the mail about the move. `form_key` is the idempotency key of the
+/// form.
+///
+/// # Errors
+/// 404 for an invalid or expired key, and for a key that only opens the booking; otherwise as answering with the buyer's
+/// own cookie.
+pub async fn answer_by_mail(state: &SellingState, key: &str, form_key: &str, take: bool) -> ApiResult<()> {
+    let (row, _) = open_with(state, &[Purpose::Answer], key).await?;
+    let request = SeatOfferAnswer { take };
+    let named = IdempotencyKey::of_form(form_key)?;
+    let intent = Intent::new(&row.owner, named, &format!("form /bookings/seat-offer {}", row.id), &request);
+    seat_offers::answer(state, &row.owner, row.id, &request, &intent).await.map(drop)
 }
 
 fn overloaded() -> Problem {
     Problem::new(Code::Overloaded, "Very many people ask for mails right now. Please try again in a moment.")
 }
 
-fn compose(language: Language, row: &BookingRow, purpose: Purpose, url: &str, at: Timestamp) -> Message {
-    let reference = row.reference.as_str();
-    let (subject, lead) = match purpose {
-        Purpose::Open => {
-            (say!(in language, "mailed.find_subject", reference = reference), say!(in language, "mailed.find_lead"))
-        }
-        Purpose::Cancel => {
-            (say!(in language, "mailed.cancel_subject", reference = reference), say!(in language, "mailed.cancel_lead"))
-        }
-    };
+fn compose(
+    language: Language,
+    row: &BookingRow,
+    (subject, lead): (String, String),
+    url: &str,
+    at: Timestamp,
+) -> Message {
     let text = format!("{lead}\n\n{url}\n\n{}\n", say!(in language, "mailed.not_you"));
     Message { id: ids::new_id(), to: row.buyer.1.clone(), subject, text, at }
 }
@@ -189,17 +211,5 @@ async fn send(state: &SellingState, message: Message) {
         if number < MAIL_TRIES {
             tokio::time::sleep(Duration::from_millis(ids::jitter(PAUSE_MS))).await;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_masked_but_for_its_first_letter_and_its_domain() {
-        assert_eq!(mask_address("ann@example.org"), "a…@example.org");
-        assert_eq!(mask_address("\"a@b\"@example.org"), "\"…@example.org");
-        assert_eq!(mask_address(""), "…@");
     }
 }

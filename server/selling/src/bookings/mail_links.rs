@@ -1,5 +1,5 @@
-//! Links in mails that open a booking on any device, and links that cancel it. Each purpose has its own signing key: a
-//! link that opens a booking never cancels it.
+//! Links in mails that open a booking on any device, answer its offer of other seats, or cancel it. Each purpose has its
+//! own signing key: a link that opens a booking never cancels it.
 
 use std::sync::OnceLock;
 
@@ -17,6 +17,8 @@ const CANCELS_FOR_MS: i64 = 30 * MINUTE_MS;
 pub(super) enum Purpose {
     /// Shows the booking.
     Open,
+    /// Shows the booking, and answers its open offer of other seats.
+    Answer,
     /// Cancels the booking, after a confirmation.
     Cancel,
 }
@@ -26,13 +28,14 @@ impl Purpose {
     const fn derived_for(self) -> &'static [u8] {
         match self {
             Self::Open => b"rowlock page of a booking 1\n",
+            Self::Answer => b"rowlock answer to a seat offer 1\n",
             Self::Cancel => b"rowlock cancelling of a booking 1\n",
         }
     }
 
     const fn life_ms(self) -> i64 {
         match self {
-            Self::Open => OPENS_FOR_MS,
+            Self::Open | Self::Answer => OPENS_FOR_MS,
             Self::Cancel => CANCELS_FOR_MS,
         }
     }
@@ -40,9 +43,11 @@ impl Purpose {
     /// Returns the keys of this process, set once.
     fn keys(self) -> &'static OnceLock<Keys> {
         static OPEN: OnceLock<Keys> = OnceLock::new();
+        static ANSWER: OnceLock<Keys> = OnceLock::new();
         static CANCEL: OnceLock<Keys> = OnceLock::new();
         match self {
             Self::Open => &OPEN,
+            Self::Answer => &ANSWER,
             Self::Cancel => &CANCEL,
         }
     }
@@ -50,7 +55,7 @@ impl Purpose {
 
 /// Sets the secrets that sign keys: the first signs, all verify. A second call changes nothing.
 pub fn sign_links_with(secrets: &[String]) {
-    for purpose in [Purpose::Open, Purpose::Cancel] {
+    for purpose in [Purpose::Open, Purpose::Answer, Purpose::Cancel] {
         let _ = purpose.keys().set(Keys::derived(secrets, purpose.derived_for()));
     }
 }
@@ -59,6 +64,12 @@ pub fn sign_links_with(secrets: &[String]) {
 #[must_use]
 pub fn page_url(public_url: &str, booking: Uuid, now: Timestamp) -> String {
     format!("{public_url}/bookings/by-mail/{}", key(Purpose::Open, booking, now))
+}
+
+/// Returns the link to a booking's page that also answers its offer of other seats, for a mail written `now`.
+#[must_use]
+pub fn answer_url(public_url: &str, booking: Uuid, now: Timestamp) -> String {
+    format!("{public_url}/bookings/by-mail/{}", key(Purpose::Answer, booking, now))
 }
 
 /// Returns the link that cancels a booking, for a mail written `now`.

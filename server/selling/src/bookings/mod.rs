@@ -33,7 +33,8 @@ mod sql;
 mod views;
 
 pub use by_mail::{
-    OpenedByMail, ask_to_cancel, cancel_by_mail, find as find_by_mail, open as open_by_mail, open_to_cancel,
+    OpenedByMail, answer_by_mail, ask_to_cancel, cancel_by_mail, find as find_by_mail, open as open_by_mail,
+    open_to_cancel,
 };
 pub use cancel::{
     CallOffProgress, CounterReturn, ReturnedSeats, StaffCancellation, bookings_with, call_off, call_off_in,
@@ -53,7 +54,7 @@ pub use exchange::{Exchanged, ExchangedBooking, exchange};
 pub use ledger::{
     OpenDifference as LedgerDifference, compare_forever as compare_ledgers_forever, list_open_differences,
 };
-pub use mail_links::{page_url, sign_links_with};
+pub use mail_links::{answer_url, page_url, sign_links_with};
 pub use mails::ticket_mails::ticket_sheet;
 pub use money::news::{apply_webhook, purge_forever as purge_webhook_events_forever};
 pub use moves::Cause;

@@ -76,7 +76,7 @@ pub(super) fn starts(
     if !missing.is_empty() {
         let named = missing.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
         let detail = format!(
-            "{named} does not exist there, because the clocks change. Choose another time, or start when they resume."
+            "{named} does not exist there: the clocks go forward past it. Choose another time, or start right after the change."
         );
         return Err(Problem::new(Code::NoSuchTime, detail));
     }

@@ -95,7 +95,7 @@ pub(super) fn form_with_error(problem: Problem, page: impl FnOnce(String) -> Res
 }
 
 /// A key for a form that is shown.
-fn new_key() -> String {
+pub(super) fn new_key() -> String {
     ids::new_id().to_string()
 }
 

@@ -1,22 +1,24 @@
-//! Pages that mails open: of bookings, without the buyer's cookie, with "Find my booking" and cancelling; and of an offer of a
-//! waiting list.
+//! Pages that mails open: of bookings, without the buyer's cookie, with "Find my booking", the answer to an offer of other
+//! seats, and cancelling; and of an offer of a waiting list.
 
 use app::pages::booking::{CancelByMailPage, FindBookingPage, MailedBookingPage};
 use app::pages::offer::OfferPage;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use domain::api::BookingView;
 use domain::booking::BookingState;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
-use super::accounts::form_with_error;
+use super::accounts::{form_with_error, new_key};
 use super::booking::facts;
-use super::{Page, PageForm, PagePath, PageResult, in_words, private_page, redirect_to};
+use super::{Page, PageError, PageForm, PagePath, PageQuery, PageResult, in_words, private_page, redirect_to};
 use crate::AppState;
 use crate::web::budget::NEVER;
 use http::{ClientAddress, page_locale};
 use identity::Visitor;
+use selling::account_bookings;
 use selling::bookings::{self, OpenedByMail};
 use selling::waiting_list::{self, OpenedOffer};
 
@@ -26,6 +28,7 @@ pub(super) fn pages() -> impl Iterator<Item = Page> {
     let pages = [
         ("/bookings/find", get(ask).post(find)),
         ("/bookings/by-mail/{key}", get(opened)),
+        ("/bookings/by-mail/{key}/seat-offer", post(answer_offer)),
         ("/bookings/by-mail/{key}/cancel", post(ask_to_cancel)),
         ("/bookings/cancel/{key}", get(show_page).post(cancel)),
     ];
@@ -55,32 +58,76 @@ async fn find(State(state): State<AppState>, address: ClientAddress, PageForm(fo
     })
 }
 
-async fn opened(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
-    let opened = bookings::open_by_mail(&state, &key).await?;
-    Ok(private_page(page(opened, &key)))
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MailedQuery {
+    /// True after the cancelling mail was requested.
+    mailed: bool,
 }
 
-fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookingPage {
+/// The booking of a mailed key; its owner is redirected to the booking's own page, which can do more.
+async fn opened(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    PagePath(key): PagePath<String>,
+    PageQuery(query): PageQuery<MailedQuery>,
+) -> PageResult {
+    let opened = bookings::open_by_mail(&state, &key).await?;
+    let id = opened.booking.id;
+    if account_bookings::owner_for(&state, &visitor, id).await.is_ok_and(|owner| owner == opened.owner) {
+        return Ok(redirect_to(&format!("/bookings/{id}")));
+    }
+    Ok(private_page(MailedBookingPage { is_mailed: query.mailed, ..page(opened, &key) }))
+}
+
+fn page(OpenedByMail { booking, show, may_answer, .. }: OpenedByMail, key: &str) -> MailedBookingPage {
     let is_sold = booking.state == BookingState::Confirmed;
     MailedBookingPage {
         tickets: is_sold.then(|| format!("/tickets/{}", tickets::links::key_of(booking.id))),
-        cancel: booking.cancel_until_ms.map(|_| format!("/bookings/by-mail/{key}/cancel")),
+        answer: may_answer.then(|| (format!("/bookings/by-mail/{key}/seat-offer"), new_key())),
+        cancel: can_cancel(&booking).then(|| format!("/bookings/by-mail/{key}/cancel")),
         show: facts(&show),
         booking,
-        is_mailed_to: None,
+        is_mailed: false,
         error: None,
     }
 }
 
-async fn ask_to_cancel(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
-    let asked = bookings::ask_to_cancel(&state, &key, page_locale::language()).await;
+/// False while an offer of other seats is open: refusing it refunds in full, and a cancellation would cost a fee.
+fn can_cancel(booking: &BookingView) -> bool {
+    booking.cancel_until_ms.is_some() && booking.seat_offer.is_none()
+}
+
+#[derive(Deserialize)]
+struct SeatOfferForm {
+    take: bool,
+    key: String,
+}
+
+async fn answer_offer(
+    State(state): State<AppState>,
+    PagePath(key): PagePath<String>,
+    PageForm(form): PageForm<SeatOfferForm>,
+) -> PageResult {
     let opened = bookings::open_by_mail(&state, &key).await?;
-    let page = page(opened, &key);
-    Ok(match asked {
-        Ok(email) => private_page(MailedBookingPage { is_mailed_to: Some(email), ..page }),
-        Err(problem) => {
-            form_with_error(problem, |error| private_page(MailedBookingPage { error: Some(error), ..page }))
-        }
+    if !opened.may_answer {
+        return Err(PageError::NotFound);
+    }
+    Ok(match bookings::answer_by_mail(&state, &key, &form.key, form.take).await {
+        Ok(()) => redirect_to(&format!("/bookings/by-mail/{key}")),
+        Err(problem) => form_with_error(problem, |error| {
+            private_page(MailedBookingPage { error: Some(error), ..page(opened, &key) })
+        }),
+    })
+}
+
+async fn ask_to_cancel(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
+    let opened = bookings::open_by_mail(&state, &key).await?;
+    Ok(match bookings::ask_to_cancel(&state, &key, page_locale::language()).await {
+        Ok(()) => redirect_to(&format!("/bookings/by-mail/{key}?mailed=true")),
+        Err(problem) => form_with_error(problem, |error| {
+            private_page(MailedBookingPage { error: Some(error), ..page(opened, &key) })
+        }),
     })
 }
 
@@ -89,8 +136,8 @@ async fn show_page(State(state): State<AppState>, PagePath(key): PagePath<String
     Ok(private_page(question(opened, &key)))
 }
 
-fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelByMailPage {
-    let action = booking.cancel_until_ms.map(|_| format!("/bookings/cancel/{key}"));
+fn question(OpenedByMail { booking, show, .. }: OpenedByMail, key: &str) -> CancelByMailPage {
+    let action = can_cancel(&booking).then(|| format!("/bookings/cancel/{key}"));
     CancelByMailPage { action, show: facts(&show), booking, error: None }
 }
 

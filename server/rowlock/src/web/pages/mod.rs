@@ -6,8 +6,8 @@ use app::pages::accounts::Notice;
 use app::pages::problems::{NotFoundPage, ProblemEntry, ProblemsPage};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
-use axum::extract::{Form, FromRequest, FromRequestParts, Path, Query};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::extract::{Form, FromRequest, FromRequestParts, MatchedPath, Path, Query};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use domain::VariantName;
@@ -49,7 +49,25 @@ fn pages() -> Vec<Page> {
 
 /// The routes of all pages.
 pub fn routes() -> Router<AppState> {
-    pages().into_iter().fold(Router::new(), |router, (address, handlers, _)| router.route(address, handlers))
+    let routes =
+        pages().into_iter().fold(Router::new(), |router, (address, handlers, _)| router.route(address, handlers));
+    routes.method_not_allowed_fallback(wrong_method)
+}
+
+/// Answers a GET at the address of a form that has no page of its own, as when a refused form is reloaded or its language
+/// switched: redirects to the nearest page above it, with the same query. That page may be such an address too.
+async fn wrong_method(method: Method, route: MatchedPath, uri: Uri) -> PageResult {
+    let (mut route, mut path) = (route.as_str(), uri.path());
+    while matches!(method, Method::GET | Method::HEAD)
+        && let (Some((above, _)), Some((path_above, _))) = (route.rsplit_once('/'), path.rsplit_once('/'))
+    {
+        (route, path) = (above, path_above);
+        if addresses().any(|address| address == route) {
+            let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+            return Ok(redirect_to(&format!("{path}{query}")));
+        }
+    }
+    Err(PageError::NotFound)
 }
 
 /// Addresses of pages, as metrics name them.

@@ -4,7 +4,7 @@ use super::{API, organiser, post, post_ok, screen_of, world_with_organiser};
 use crate::booking_totals::WAITING;
 use crate::cancel::insert_pending_payment;
 use crate::hanging_mail_server::HangingMailServer;
-use crate::mailed_links::assert_mails_link_without_cookie;
+use crate::mailed_links::{assert_mails_link_without_cookie, page, submit, wait_for_mailed_path};
 use crate::prelude::*;
 
 /// A layout with these rows of ten and these areas, all gold: `A-B` has A1 to B10, numbered 0 to 19.
@@ -166,6 +166,49 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
     wait_until("the first layout is back", || async { ann.seat_states().await.len() == 300 }).await;
     assert_eq!(ann.cancel(&third, None).await.0, StatusCode::OK);
     ann.wait_for_money(&third, "REFUNDED").await;
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn link_in_the_mail_about_a_move_answers_the_offer_on_any_device() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let screen = small_screen(&mut olga, "A").await;
+    let (ann, ben, phone) = (world.visitor(), world.visitor(), world.visitor());
+    let (no, yes) = (ann.buy_seats(&[46], "tok_paid").await, ben.buy_seats(&[66, 67], "tok_paid").await);
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    wait_until_moved(&olga, &world).await;
+    let opens = |booking: &Value| format!("/bookings/by-mail/{}", text(&booking["id"]).replace('-', ""));
+    let link = async |booking: &Value| wait_for_mailed_path(&world, "Your show has moved", &opens(booking)).await;
+    let answer = async |link: &str, take: &str| {
+        let key = new_id().to_string();
+        submit(&phone, &format!("{link}/seat-offer"), &[("take", take), ("key", &key)]).await
+    };
+
+    // A link that only opens the booking shows the offer, and neither answers it nor cancels for a fee.
+    let reference = text(&no["reference"]);
+    submit(&phone, "/bookings/find", &[("reference", reference), ("email", "ann@example.org")]).await;
+    let found = wait_for_mailed_path(&world, &format!("Your booking {reference}"), &opens(&no)).await;
+    let shown = expect_page(page(&phone, &found).await, StatusCode::OK, &["data-testid=\"offered-places\""]);
+    assert!(!shown.contains("take-offer") && !shown.contains("cancel-by-mail"), "{shown}");
+    for take in ["true", "false"] {
+        assert_eq!(answer(&found, take).await.0, StatusCode::NOT_FOUND);
+    }
+    assert_ne!(ann.booking(&no).await["seat_offer"], Value::Null, "the offer is open");
+
+    let (refuses, takes) = (link(&no).await, link(&yes).await);
+    let parts = ["data-testid=\"offered-places\"", "data-testid=\"take-offer\"", "data-testid=\"refuse-offer\""];
+    expect_page(page(&phone, &refuses).await, StatusCode::OK, &parts);
+    assert_eq!(page(&ann, &refuses).await.0, StatusCode::SEE_OTHER, "the owner has the booking's own page");
+    assert_eq!(answer(&refuses, "false").await.1, refuses);
+    assert_eq!(ann.wait_for_money(&no, "REFUNDED").await["refunds"][0]["amount"]["minor"], PRICE);
+
+    assert_eq!(answer(&takes, "true").await.1, takes);
+    let taken = ben.booking(&yes).await;
+    assert_eq!((&taken["state"], &taken["seat_offer"]), (&json!("CONFIRMED"), &Value::Null));
+    assert_eq!(answer(&takes, "false").await.0, StatusCode::CONFLICT, "it is answered once");
+    // Afterwards it is a link that opens the booking.
+    expect_page(page(&phone, &takes).await, StatusCode::OK, &["data-testid=\"cancel-by-mail\""]);
+    assert_eq!(submit(&phone, &format!("{takes}/cancel"), &[]).await.0, StatusCode::SEE_OTHER);
     world.wait_until_books_balance().await;
 }
 

@@ -17,7 +17,7 @@ use crate::AppState;
 use backoffice::organiser::{self, PriceInput};
 
 /// Reload interval of a show that is being cancelled or moved, seconds.
-const RELOAD_S: &str = "2";
+const RELOAD_S: u32 = 2;
 
 /// A show with the data of its page.
 struct EditedShow {
@@ -46,14 +46,18 @@ impl EditedShow {
         let lines = terms.with_prefix(PRICE).map(line).collect();
         let terms = (terms, lines);
         let is_over = show.starts_at_ms <= visit.state.clock.now().0;
-        let is_being_undone = show.cancellation.as_ref().is_some_and(|gone| !gone.finished || gone.refunds_open > 0);
+        // Banks may take days to confirm the refunds: the page does not wait for them.
+        let is_being_undone = show.cancellation.as_ref().is_some_and(|gone| !gone.finished);
         let is_moving =
             show.moved.as_ref().is_some_and(|moved| matches!(moved.state, MoveState::Closing | MoveState::Carried));
         let screens = organiser::screens(&visit.state, &visit.desk.theatre).await?;
         let prices = show.prices.iter().map(|(category, minor)| (price_input.label_of(category), *minor)).collect();
+        // A refused form keeps what was typed.
+        let reloads = (is_being_undone || is_moving) && visit.desk.error.is_none();
+        let here = format!("/staff/{}/shows/{}", visit.desk.theatre, show.id);
         let mut page = visit.show(|desk| ShowPage { desk, show, prices, terms, form, screens, currency, is_over });
-        if is_being_undone || is_moving {
-            page.headers_mut().insert(header::REFRESH, HeaderValue::from_static(RELOAD_S));
+        if reloads && let Ok(after) = HeaderValue::try_from(format!("{RELOAD_S}; url={here}")) {
+            page.headers_mut().insert(header::REFRESH, after);
         }
         Ok(page)
     }
