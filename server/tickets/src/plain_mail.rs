@@ -106,7 +106,9 @@ impl AccountMail {
     }
 
     fn text(&self) -> String {
-        format!("Hello {},\n\n{}\n\n{}\n", one_line(&self.to_name), self.words, self.url)
+        let name = one_line(&self.to_name);
+        let greeting = if name.is_empty() { "Hello,".to_owned() } else { format!("Hello {name},") };
+        format!("{greeting}\n\n{}\n\n{}\n", self.words, self.url)
     }
 }
 

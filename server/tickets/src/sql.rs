@@ -146,6 +146,7 @@ pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap
                               booking_places.name, booking_places.category, place_tickets.code
                          FROM place_tickets
                          JOIN booking_places USING (booking_id, area_no)
+                         JOIN bookings ON bookings.id = place_tickets.booking_id AND bookings.state = 'CONFIRMED'
                         WHERE place_tickets.booking_id = ANY($1)) AS all_tickets
                 ORDER BY booking_id, part, first, second";
     let rows: Vec<(Uuid, String, String, String)> = sqlx::query_as(sql).bind(bookings).fetch_all(pg).await?;

@@ -232,6 +232,8 @@ fn row_and_seat_numbers(zone: &Value) -> BTreeSet<(String, String)> {
 fn rename_clashing_zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
     let mut taken: BTreeSet<String> = list(plan, "zones").map(|zone| text(zone, "name").to_owned()).collect();
     let mut seen: HashMap<String, BTreeSet<(String, String)>> = HashMap::new();
+    // Where the search of each name continues: from the beginning, many zones of one name would take quadratic time.
+    let mut next: HashMap<String, u32> = HashMap::new();
     for zone in list_mut(plan, "zones") {
         let (name, own) = (text(zone, "name").to_owned(), row_and_seat_numbers(zone));
         if own.is_empty() {
@@ -245,13 +247,13 @@ fn rename_clashing_zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
             others.extend(own);
             continue;
         }
-        let mut number = 2_u32;
+        let number = next.entry(name.clone()).or_insert(2);
         let renamed = loop {
             let wanted = format!("{name} ({number})").trim().to_owned();
+            *number += 1;
             if taken.insert(wanted.clone()) {
                 break wanted;
             }
-            number += 1;
         };
         zone["name"] = json!(renamed);
         remarks.push(Finding::new(FindingKind::ZoneRenamed, renamed.clone(), own.len()));
@@ -284,6 +286,8 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
     }
     let mut renumbered = 0;
     let mut seen = BTreeSet::new();
+    // As for zones: where the search of each name continues.
+    let mut next: HashMap<String, u32> = HashMap::new();
     for zone in list_mut(plan, "zones") {
         let zone_name = if has_parts { text(zone, "name").to_owned() } else { String::new() };
         for row in list_mut(zone, "rows") {
@@ -292,19 +296,19 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
                 let number = text(seat, "seat_number").to_owned();
                 let own = looks(&zone_name, &label, &number);
                 // The first of them keeps its number.
-                if !twice.contains_key(&own) || seen.insert(own) {
+                if !twice.contains_key(&own) || seen.insert(own.clone()) {
                     continue;
                 }
-                let mut copy = 2_u32;
+                let copy = next.entry(own).or_insert(2);
                 let renamed = loop {
                     let wanted = format!("{number} ({copy})");
+                    *copy += 1;
                     let name = looks(&zone_name, &label, &wanted);
                     if !count.contains_key(&name) && !twice.contains_key(&name) {
                         twice.insert(name.clone(), 1);
                         seen.insert(name);
                         break wanted;
                     }
-                    copy += 1;
                 };
                 seat["seat_number"] = json!(renamed);
                 renumbered += 1;

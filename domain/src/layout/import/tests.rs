@@ -136,6 +136,16 @@ fn same_labels_in_two_zones_are_distinct_and_clashing_zones_are_renamed() {
 }
 
 #[test]
+fn many_zones_or_seats_of_one_name_get_numbers_in_order() {
+    let zones = (0..5_000).map(|_| zone("Box", vec![numbered("A", &["1"])])).collect();
+    let boxes = import(plan(zones), "", false).expect("a room");
+    assert_eq!(labels(&boxes.layout).last().map(String::as_str), Some("Box (5000) A1"));
+    let row = vec![numbered("A", &["1"; 5_000])];
+    let seats = import(plan(vec![zone("", row)]), "", true).expect("a room");
+    assert!(labels(&seats.layout).contains(&"A1 (5000)".to_owned()));
+}
+
+#[test]
 fn numbers_in_any_script_are_kept() {
     let numbers = ["13", "14", "14 bis", "14 ter", "½", "٣", "十五", "Ü", "à", "🎭"];
     let file = plan(vec![zone("Партер", vec![numbered("Ω", &numbers)]), zone("المدرج", vec![numbered("أ", &["١"])])]);

@@ -58,7 +58,8 @@ impl Sketch {
             let in_zone = rows.iter().map(|(_, seats)| seats.len()).sum::<usize>();
             for zone_copy in zone_copies(zone)? {
                 seats += in_zone;
-                if seats > MAX_SEATS_PER_SHOW {
+                // Zones without seats count too: a short text can repeat them a million times.
+                if seats > MAX_SEATS_PER_SHOW || zones.len() >= MAX_SEATS_PER_SHOW {
                     return Err(LayoutError::TooManySeats);
                 }
                 zones.push(zone_copy.draw(&rows));

@@ -30,6 +30,10 @@ pub(super) fn rows(text: &str) -> Result<Vec<String>, LayoutError> {
             Some((from, to)) => labels.extend((to..=from).rev().map(String::from)),
             None => numbers(token, text, &mut labels)?,
         }
+        // Each row has a seat.
+        if labels.len() > MAX_SEATS_PER_SHOW {
+            return Err(LayoutError::TooManySeats);
+        }
     }
     if labels.is_empty() {
         return Err(LayoutError::Sketch { text: text.to_owned(), why: "it names no row" });
@@ -140,5 +144,6 @@ mod tests {
         assert!(rows(" ").is_err());
         assert_eq!(seats("1-4000000000"), Err(LayoutError::TooManySeats));
         assert_eq!(rows("1-4000000000"), Err(LayoutError::TooManySeats));
+        assert_eq!(rows("1-60000 1-60000"), Err(LayoutError::TooManySeats), "before further labels are made");
     }
 }

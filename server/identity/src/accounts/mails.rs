@@ -130,7 +130,8 @@ async fn build_mail(state: &IdentityState, row: &MailRow, now: Timestamp) -> sql
     let (subject, words) = subject_and_text(kind);
     Ok(Some(AccountMail {
         id: row.id,
-        to_name: account.name,
+        // A name of an unproven address may be a stranger's text: the mail leaves it out.
+        to_name: if account.email_proven_at.is_some() { account.name } else { String::new() },
         // The stored address, not the typed one.
         to_email: account.email,
         subject: subject.to_owned(),

@@ -260,6 +260,12 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
     let forged = format!("{}{}", &key[..63], if key.ends_with('0') { '1' } else { '0' });
     let answer = stranger.raw(Method::GET, &format!("/tickets/{forged}"), Value::Null, "page").await;
     assert_eq!(answer.0, StatusCode::NOT_FOUND);
+    // After a cancellation the address in the mail shows no ticket any more, neither of a seat nor of a place.
+    expect_answer(ann.cancel(&booking, None).await, StatusCode::OK);
+    for page in ["", "/ticket.pdf", "/ticket.ics"] {
+        let (status, _) = stranger.raw(Method::GET, &format!("/tickets/{key}{page}"), Value::Null, "page").await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{page}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

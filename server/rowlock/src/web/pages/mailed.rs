@@ -77,7 +77,9 @@ async fn opened(
     if account_bookings::owner_for(&state, &visitor, id).await.is_ok_and(|owner| owner == opened.owner) {
         return Ok(redirect_to(&format!("/bookings/{id}")));
     }
-    Ok(private_page(MailedBookingPage { is_mailed: query.mailed, ..page(opened, &key) }))
+    let page = page(opened, &key);
+    let is_mailed = query.mailed && page.cancel.is_some();
+    Ok(private_page(MailedBookingPage { is_mailed, ..page }))
 }
 
 fn page(OpenedByMail { booking, show, may_answer, .. }: OpenedByMail, key: &str) -> MailedBookingPage {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{form, mails_about, world_with_ann};
+use super::{form, mails_about, wait_for_mailed_token, world_with_ann};
 use crate::hanging_mail_server::HangingMailServer;
 use crate::prelude::*;
 
@@ -45,6 +45,10 @@ async fn registering_a_known_address_gets_the_same_answer_and_mails_its_owner() 
     wait_until("its owner gets a mail", || async { mails_about(&world, "You already have an account").len() == 1 })
         .await;
     assert!(mails_about(&world, "You already have an account")[0].contains("ann@example.org"));
+    wait_for_mailed_token(&world, "Please confirm your address", "new@example.org").await;
+    let named =
+        world.mails().iter().filter(|mail| mail.contains("new@example.org") && mail.contains("Ann Example")).count();
+    assert_eq!(named, 0, "the name of an unproven address may be a stranger's text");
     assert_eq!(world.count("SELECT count(*) FROM accounts").await, 2);
     assert_eq!(eve.log_in("ann@example.org", "another password").await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(ann.me().await.0, StatusCode::OK);

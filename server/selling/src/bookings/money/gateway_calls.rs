@@ -35,9 +35,8 @@ pub(crate) async fn charge(state: &SellingState, charge: Charge, route: Route) -
         match switch(state, charge.booking, gateway.name(), &cause.to_string()).await? {
             Some(other) => route = other,
             None => {
-                let mut tx = begin_with_lock_timeout(&state.pg).await?;
-                payment_rows::uncount_charge_request(&mut tx, charge.booking, gateway.name()).await?;
-                tx.commit().await?;
+                let mut connection = state.pg.acquire().await?;
+                payment_rows::uncount_charge_request(&mut connection, charge.booking, gateway.name()).await?;
                 return Err(GatewayError::NotSent(cause).into());
             }
         }
@@ -51,7 +50,8 @@ async fn switch(
     why: &str,
 ) -> Result<Option<Route>, EffectError> {
     let now = state.clock.now();
-    let mut tx = begin_with_lock_timeout(&state.pg).await?;
+    // Waits for the lock: a charge that is counted, and neither moved nor taken back, never moves to another gateway.
+    let mut tx = state.pg.begin().await?;
     let waits = |row: &BookingRow| row.machine.state == BookingState::PaymentPending && row.machine.expires_at > now;
     let Some(row) = sql::lock(&mut tx, booking).await?.filter(waits) else { return Ok(None) };
     let mut left = payment_rows::gateways_left(&mut tx, booking).await?;

@@ -55,7 +55,10 @@ pub(crate) async fn apply_alone(
     let mut tx = state.pg.begin().await?;
     let outcome = match sql::lock(&mut tx, news.booking).await? {
         // A booking of another region, which shares the account at the gateway and gets this event too.
-        None if state.catalogue.has_regions() => return Ok(PaymentEventOutcome::Ignored),
+        None if state.catalogue.has_regions() => {
+            tracing::warn!(booking = %news.booking, gateway = news.gateway, event = news.event_id, "event of a booking that is not in this region");
+            return Ok(PaymentEventOutcome::Ignored);
+        }
         None => PaymentEventOutcome::Unknown,
         Some(row) => match payment_rows::gateway_role(&mut tx, news.booking, news.gateway).await? {
             GatewayRole::Unrelated => PaymentEventOutcome::Unknown,

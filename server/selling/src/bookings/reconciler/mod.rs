@@ -184,6 +184,10 @@ async fn check_payment(
     payment: &SilentPayment,
     backoffs: &Mutex<Backoffs>,
 ) -> Result<(), EffectError> {
+    if payment.amount_minor == 0 {
+        // No gateway knows it, so it says nothing about its gateway.
+        return time_out(state, payment.booking).await;
+    }
     if state.gateways.find(&payment.gateway).is_none() {
         tracing::error!(booking = %payment.booking, gateway = payment.gateway, "a payment is pending at a gateway that is not configured");
         return Ok(());
@@ -250,6 +254,7 @@ async fn try_lock_booking(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<bool>
 struct SilentPayment {
     booking: Uuid,
     gateway: String,
+    amount_minor: i64,
 }
 
 /// Thresholds: payments without news since these times are picked.
@@ -288,11 +293,12 @@ async fn take_silent_payments(
                FROM payments unheard JOIN bookings booking ON booking.id = unheard.booking_id
                WHERE booking.is_open AND booking.state = 'PAYMENT_PENDING'
                  AND (unheard.updated_at <= $2 OR (booking.expires_at <= $1 AND unheard.updated_at <= $3))
-                 AND unheard.gateway <> ALL($4) AND ($5::text IS NULL OR unheard.gateway = $5)
+                 AND (unheard.gateway <> ALL($4) OR unheard.amount_minor = 0)
+                 AND ($5::text IS NULL OR (unheard.gateway = $5 AND unheard.amount_minor > 0))
                ORDER BY unheard.updated_at LIMIT $6
                FOR UPDATE OF unheard SKIP LOCKED) taken
          WHERE payment.booking_id = taken.booking_id AND payment.gateway = taken.gateway
-         RETURNING payment.booking_id AS booking, payment.gateway",
+         RETURNING payment.booking_id AS booking, payment.gateway, payment.amount_minor",
     )
     .bind_all((to_utc(now), to_utc(since.pending), to_utc(since.overdue), but, only, limit as i64))
     .fetch_all(pg)
