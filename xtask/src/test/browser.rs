@@ -35,7 +35,7 @@ const SHORT_HOLD_MS: u32 = 4_000;
 const BEGINS_IN_MINUTES: u64 = 4;
 const MINUTES_A_DAY: u64 = 24 * 60;
 const SCREEN: &str = "last-minute-1";
-/// Hours between the shows of the second screen: its film and the turnaround take a little less.
+/// Hours between the shows of the other screens: their film and the turnaround take a little less.
 const SPARE_SHOW_EVERY_HOURS: usize = 2;
 
 /// Projects of `end2end/playwright.config.ts` with staff stories; each has its own manager.
@@ -145,8 +145,8 @@ fn read(report: &Value) -> Counts {
 }
 
 /// A theatre with a show that begins within minutes, as a folder like `demo/`, for tests of closed sales: the demo has such
-/// a show only by chance. A second screen has a show every two hours, because each story claims a show and the demo has
-/// too few late in the evening.
+/// a show only by chance. Other screens have a show every two hours, one of them in a room with an area: each story claims a
+/// show, and the demo has too few late in the evening, and one a day with an area.
 struct TestTheatre {
     folder: PathBuf,
     /// The text from which the closing show's id is derived.
@@ -161,8 +161,8 @@ fn write_test_theatre(paths: &Paths, parent: &Path) -> Result<TestTheatre> {
     let closing = weekdays.map(|weekday| event(weekday, &at));
     let times: Vec<String> = (0..24).step_by(SPARE_SHOW_EVERY_HOURS).map(|hour| format!("{hour:02}:00")).collect();
     let spare: Vec<Value> = weekdays.iter().flat_map(|weekday| times.iter().map(|at| event(weekday, at))).collect();
-    let layout = "layouts/boutique-60.json";
-    let base = json!({ "recliner": 1_900, "couple": 2_100, "gold": 1_500 });
+    let (layout, with_area) = ("layouts/boutique-60.json", "layouts/club-80.json");
+    let base = json!({ "recliner": 1_900, "couple": 2_100, "gold": 1_500, "silver": 1_100, "floor": 900 });
     let chain = json!({
         "cities": [{ "id": "greenwich", "name": "Greenwich", "country": "GB", "time_zone": "Etc/UTC" }],
         "films": [{
@@ -177,13 +177,16 @@ fn write_test_theatre(paths: &Paths, parent: &Path) -> Result<TestTheatre> {
             },
             "screens": [
                 { "id": SCREEN, "name": "Screen 1", "layout": layout, "programme": { "events": closing } },
-                { "id": "last-minute-2", "name": "Screen 2", "layout": layout, "programme": { "events": spare } },
+                { "id": "last-minute-2", "name": "Screen 2", "layout": layout, "programme": { "events": &spare } },
+                { "id": "last-minute-3", "name": "Screen 3", "layout": with_area, "programme": { "events": &spare } },
             ],
         }],
     });
     let folder = parent.join("test-theatre");
     std::fs::create_dir_all(folder.join("layouts"))?;
-    std::fs::copy(paths.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
+    for layout in [layout, with_area] {
+        std::fs::copy(paths.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
+    }
     std::fs::write(folder.join("chain.json"), serde_json::to_vec(&chain)?)?;
     Ok(TestTheatre { folder, closing_show: format!("rowlock:show:{SCREEN}:{}", minute * 60_000) })
 }
