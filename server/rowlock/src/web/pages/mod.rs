@@ -54,8 +54,8 @@ pub fn routes() -> Router<AppState> {
     routes.method_not_allowed_fallback(wrong_method)
 }
 
-/// Answers a GET at the address of a form that has no page of its own, as when a refused form is reloaded or its language
-/// switched: redirects to the nearest page above it, with the same query. That page may be such an address too.
+/// Redirects a GET at an address that only takes forms to the nearest page above it, with the same query. Browsers send
+/// one when a refused form is reloaded or its language is switched. Other methods get "not found".
 async fn wrong_method(method: Method, route: MatchedPath, uri: Uri) -> PageResult {
     let (mut route, mut path) = (route.as_str(), uri.path());
     while matches!(method, Method::GET | Method::HEAD)

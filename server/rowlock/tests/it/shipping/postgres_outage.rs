@@ -76,7 +76,7 @@ async fn frozen_postgres_leaves_holds_and_files_to_all_replicas() {
     for server in NAMES.map(|name| format!("replicas,{name}")) {
         let is_down = || async { statistic(&control, &server, "status").await == "DOWN" };
         wait_until("the proxy marks the replica down", is_down).await;
-        // Without a deadline of its own, the replica would answer after the proxy's timeout.
+        // The replica answers before the proxy's timeout, because its question to Postgres has a shorter deadline.
         let answers = || async { statistic(&control, &server, "check_code").await == "503" };
         wait_until("the proxy reads the replica's answer", answers).await;
     }
