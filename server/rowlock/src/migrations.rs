@@ -24,7 +24,7 @@ const FILES: [(i64, &str, &str); 15] = [
     (12, "categories of layouts", include_str!("../../../migrations/0012_categories_of_layouts.sql")),
     (13, "moves of drafts", include_str!("../../../migrations/0013_moves_of_drafts.sql")),
     (14, "released claims", include_str!("../../../migrations/0014_released_claims.sql")),
-    (15, "idle transactions", include_str!("../../../migrations/0015_lost_connections.sql")),
+    (15, "lost connections", include_str!("../../../migrations/0015_lost_connections.sql")),
 ];
 
 /// The schema, step by step.
