@@ -44,12 +44,12 @@ pub fn visible(text: String) -> String {
     text.chars().filter(is_seen).collect()
 }
 
-/// Returns the text with these characters written out, `A[U+202E]1`, so that a person can find them.
+/// Returns the text with these and control characters written out, `A[U+202E]1`, so that a person can find them.
 #[must_use]
 pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_bidi_control(c) || is_joiner(c) || is_zero_width(c) {
+        if c.is_control() || is_bidi_control(c) || is_joiner(c) || is_zero_width(c) {
             // Writing to a String cannot fail.
             let _infallible = write!(shown, "[U+{:04X}]", u32::from(c));
         } else {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn hidden_characters_are_written_out_and_others_kept() {
-        assert_eq!(shown("A\u{202E}1 e\u{301} \u{200D}\u{FEFF}"), "A[U+202E]1 e\u{301} [U+200D][U+FEFF]");
+        assert_eq!(shown("A\u{202E}1\t e\u{301} \u{200D}\u{FEFF}"), "A[U+202E]1[U+0009] e\u{301} [U+200D][U+FEFF]");
         assert!(!is_zero_width('\u{200D}') && !is_bidi_control('ل'));
         assert_eq!(visible("A\u{202E}1 é\u{200D}\u{200C}\u{FEFF}\u{FE0F}ل".to_owned()), "A1 éل");
     }

@@ -11,6 +11,7 @@
 //! | [`best_available`], [`reseat`], [`relocation`] | choice of seats: for a new booking, instead of lost seats, after a move |
 //! | [`layout`] | rooms: seating plans, sketches, import and editor |
 //! | [`seats`], [`wire`], [`json`] | seat states, frames of the live map, a small JSON parser for the browser |
+//! | [`sold_seats`] | the public list of sold seats, in which buyers find theirs |
 //! | [`pricing`], [`money`], [`till`] | prices, amounts, sums of a till |
 //! | [`waiting_list`], [`waiting_room`] | queues: for a sold-out show, on the day sales begin |
 //! | [`rehearsal`], [`party_size`] | figures and advice of a rehearsed on-sale; sizes of simulated parties |
@@ -42,6 +43,7 @@ pub mod relocation;
 pub mod reseat;
 pub mod roles;
 pub mod seats;
+pub mod sold_seats;
 pub mod till;
 pub mod time;
 mod variant_name;

@@ -181,6 +181,10 @@ test("a booking: pending, paid, tickets, a friend's ticket, partial and full can
   await expectAccessible(anna.page, "a payment under way");
   await expectBookingState(anna.page, "CONFIRMED");
   await expectAccessible(anna.page, "a booking");
+  await press(anna.page.getByTestId("sold-once-check"));
+  // The page reads the list again after three seconds, if it was made before the sale.
+  await expect(anna.page.getByTestId("sold-once-digest")).toBeVisible({ timeout: 20_000 });
+  await expectAccessible(anna.page, "a booking whose seats were checked");
   const booking = bookingPath(anna.page);
   await press(anna.page.getByTestId("ticket-link"));
   await expect(anna.page.getByTestId("ticket")).toHaveCount(2);

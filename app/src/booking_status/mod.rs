@@ -7,6 +7,7 @@
 
 mod actions;
 mod cancelling;
+mod sold_once;
 mod wording;
 
 use domain::VariantName;
@@ -29,7 +30,7 @@ use crate::browser::{calls, clock, events, ids};
 use crate::payment_retry;
 
 /// Groups of messages this island uses. Its page carries them.
-pub const WORDS: &[&str] = &["status", "story", "cancel", "move", "problem", "common", "date"];
+pub const WORDS: &[&str] = &["status", "story", "cancel", "move", "sold_once", "problem", "common", "date"];
 
 /// First polling interval, milliseconds…
 const FIRST_PAUSE_MS: u32 = 1_000;
@@ -151,6 +152,7 @@ pub fn BookingStatus(
             })}</p>
             {actions::seat_offer(booking)}
             {cancelling::offer(booking, is_cancelling)}
+            {sold_once::seat_check(booking)}
             // The history comes last, after everything that the buyer can do.
             <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
         </section>

@@ -106,6 +106,14 @@ pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
     answer.binary().await.map_err(|_| Failure::Unreachable)
 }
 
+/// Reads a text, with this deadline for each attempt.
+///
+/// # Errors
+/// [`Failure`].
+pub async fn text(path: &str, deadline_ms: u32) -> Result<String, Failure> {
+    retrying(&ApiCall { deadline_ms, ..ApiCall::reading(path) }).await
+}
+
 /// Makes a change under its idempotency key. Retried with full jitter while there is no answer or the answer asks for a
 /// retry; the key makes retries harmless.
 ///

@@ -341,7 +341,10 @@ pub fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
 }
 
 /// Reads from the cache, or loads once for all concurrent callers. A failure is returned to all of them and not cached.
-pub(super) async fn load_once<K, V, F>(cache: &Cache<K, V>, key: K, load: impl FnOnce() -> F) -> sqlx::Result<V>
+///
+/// # Errors
+/// When loading fails.
+pub async fn load_once<K, V, F>(cache: &Cache<K, V>, key: K, load: impl FnOnce() -> F) -> sqlx::Result<V>
 where
     K: Hash + Eq + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,

@@ -73,6 +73,8 @@ pub const TABLE: &[ClassifiedRoute] = &[
     // The seat map: a visitor who chooses is never shown a stale one.
     ("/api/v1/shows/{show}/seats", Never),
     ("/api/v1/shows/{show}/best", Never),
+    // A buyer looks for a sale of a moment ago.
+    ("/api/v1/shows/{show}/sold-seats", Never),
     // Depends on the visitor, and on the waiting room.
     ("/shows/{id}", Never),
     ("/shows/{id}/place/{ticket}", Never),

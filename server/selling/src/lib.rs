@@ -3,8 +3,8 @@
 //! **What is it for?** It holds seats, commits and charges bookings, performs their effects, and undoes them.
 //!
 //! - [`holds`]: a customer's hold: take, change, extend, release.
-//! - [`bookings`]: checkout, claims, money, cancellation, exchange, the reconciler and the ledger comparison. A booking
-//!   moves only by `domain::booking::step`; its move, event, claims and effects are one transaction.
+//! - [`bookings`]: checkout, claims and their public list, money, cancellation, exchange, the reconciler and the ledger
+//!   comparison. A booking moves only by `domain::booking::step`; its move, event, claims and effects are one transaction.
 //! - [`outbox`]: the queue of effects of committed moves, performed at least once.
 //! - [`waiting_list`]: seats that return to a sold-out show are held for the next in line.
 //! - [`email_codes`]: codes that some shows mail to guests before checkout.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use crate::SellingSettings;
-use crate::bookings::Commits;
+use crate::bookings::{Commits, SoldSeatLists};
 use crate::email_codes::EmailCodes;
 use crate::holds::{HoldCache, HoldCounter};
 use crate::outbox::Wake;
@@ -35,6 +35,8 @@ pub struct SellingParts {
     pub offer_mails_wake: Notify,
     /// The commit pipeline.
     pub commits: Commits,
+    /// The public lists of sold seats.
+    pub sold_seats: SoldSeatLists,
     /// Codes before checkout, and their carrier.
     pub email_codes: EmailCodes,
     /// Wakes the outbox relay after a commit.

@@ -42,7 +42,7 @@ pub enum FindingKind {
     DuplicateCategory,
     /// A name is too long.
     NameTooLong,
-    /// A name contains invisible characters, which are written out in `place`.
+    /// A name contains invisible or control characters, which are written out in `place`.
     HiddenCharacters,
     /// A seat has no position, or one out of range.
     OutOfBounds,

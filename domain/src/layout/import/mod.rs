@@ -6,7 +6,8 @@
 //! request: seats with a missing or duplicate number, and categories that are undefined or defined twice. Positions of
 //! seats and the direction of numbering never change. A plan without a focus gets one if its drawings or the numbers of
 //! its rows state it; otherwise a person is asked. In a sketch only the encoding of characters is normalised.
-//! Invisible characters in names are refused in both formats, because rows that differ only by them look the same.
+//! Invisible characters in names are refused in both formats, because rows that differ only by them look the same, and
+//! control characters, because lists have one seat a line (`crate::sold_seats`).
 
 mod finding;
 mod focus;

@@ -71,17 +71,27 @@ fn row_name(zone: &Value, row: &Value) -> String {
         .join(" ")
 }
 
-/// True if a name contains invisible characters. Joiners are allowed, because some scripts need them.
+/// True if a name contains invisible or control characters. Joiners are allowed, because some scripts need them.
 fn has_hidden(name: &str) -> bool {
-    !name.is_ascii() && name.chars().any(|c| is_bidi_control(c) || is_zero_width(c))
+    name.chars().any(|c| c.is_control() || is_bidi_control(c) || is_zero_width(c))
 }
 
-/// Finds texts with invisible characters in a sketch.
+/// Finds texts with invisible or control characters in a sketch. White space may surround a text, and separate the parts of
+/// a pattern of rows or seats.
 pub(super) fn hidden_in_texts(value: &Value) -> Vec<Finding> {
+    let in_text = |text: &str| has_hidden(text).then(|| Finding::new(FindingKind::HiddenCharacters, shown(text), 1));
     match value {
-        Value::String(text) if has_hidden(text) => vec![Finding::new(FindingKind::HiddenCharacters, shown(text), 1)],
+        Value::String(text) => in_text(text.trim()).into_iter().collect(),
         Value::Array(list) => list.iter().flat_map(hidden_in_texts).collect(),
-        Value::Object(object) => object.values().flat_map(hidden_in_texts).collect(),
+        Value::Object(object) => {
+            let in_entry = |(key, value): (&String, &Value)| match value {
+                Value::String(pattern) if key == "rows" || key == "seats" => {
+                    pattern.split_whitespace().filter_map(in_text).collect()
+                }
+                _ => hidden_in_texts(value),
+            };
+            object.iter().flat_map(in_entry).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -102,7 +112,11 @@ fn check_names(plan: &Value, problems: &mut Vec<Finding>) {
         check(text(zone, "name"));
         for row in list(zone, "rows") {
             check(text(row, "row_number"));
-            list(row, "seats").for_each(|seat| check(text(seat, "seat_number")));
+            for seat in list(row, "seats") {
+                check(text(seat, "seat_number"));
+                // `check_categories` may define a category of this name.
+                check(text(seat, "category"));
+            }
         }
         list(zone, "areas").for_each(|area| check(text(area, "name")));
     }

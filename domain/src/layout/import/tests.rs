@@ -93,6 +93,13 @@ fn rows_that_look_alike_are_one_row_or_refused() {
         let mended = import(rows("A", &format!("A{joiner}")), "", true).expect("it can be mended");
         assert_eq!(labels(&mended.layout)[1], format!("A{joiner}1 (2)"));
     }
+    // In a list with one seat a line, such a name would be several.
+    for control in ["\t", "\n", "\u{85}"] {
+        let found = problems(rows("A", &format!("B{control}1")));
+        let place = format!("B[U+{:04X}]1", u32::from(control.chars().next().expect("one")));
+        assert_eq!(found, [(FindingKind::HiddenCharacters, place, 1)], "{control:?}");
+    }
+    assert!(import(rows("A", "B\n"), "", false).is_ok(), "white space around a name is no part of it");
     // Persian text needs a joiner.
     let persian = plan(vec![zone("نیم\u{200c}طبقه", vec![numbered("A", &["1"])])]);
     assert!(import(persian, "", false).is_ok());
@@ -106,8 +113,13 @@ fn combining_accent_is_composed_in_a_sketch_too() {
     };
     let imported = import(sketch("Cafe\u{301}"), "", false).expect("a room");
     assert_eq!(imported.layout.name(), "Caf\u{e9}");
-    let refused = import(sketch("Room \u{202e}1"), "", false).expect_err("refused");
-    assert_eq!(refused[0].kind, FindingKind::HiddenCharacters);
+    for hidden in ["Room \u{202e}1", "Room\t1"] {
+        let refused = import(sketch(hidden), "", false).expect_err("refused");
+        assert_eq!(refused[0].kind, FindingKind::HiddenCharacters);
+    }
+    let mut spaced = sketch("Room 1\n");
+    spaced["zones"][0]["rows"][0] = json!({"rows": "A\nC", "seats": "1-2\t4"});
+    assert!(import(spaced, "", false).is_ok(), "white space separates the parts of a pattern");
 }
 
 #[test]

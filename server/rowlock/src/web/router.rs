@@ -108,9 +108,15 @@ pub fn build(
     let routes = ServiceBuilder::new()
         .map_response(without_compressor)
         // Never on the socket or a stream, and not where it saves no packet.
-        .layer(CompressionLayer::new().compress_when(
-            SizeAbove::new(MIN_COMPRESSED_BYTES).and(NotForContentType::IMAGES).and(NotForContentType::SSE),
-        ))
+        .layer(
+            CompressionLayer::new().compress_when(
+                SizeAbove::new(MIN_COMPRESSED_BYTES)
+                    .and(NotForContentType::IMAGES)
+                    .and(NotForContentType::SSE)
+                    // Lists of sold seats: compressing megabytes of digests for each request costs more than it saves.
+                    .and(NotForContentType::const_new("text/plain")),
+            ),
+        )
         .layer(budget)
         .service(routes(state));
     let answering = http.clone();

@@ -7,8 +7,8 @@
 //! money already paid.
 //!
 //! A purchase passes `checkout`, `claims` and `money`. `cancel`, `late`, `exchange` and `relocation` change a booking
-//! afterwards; `views` and `mails` report it. Elsewhere: the gateway (`payments`), the lock store (`seat_locks`), the
-//! queue of effects (`outbox`).
+//! afterwards; `views` and `mails` report it, and `sold_seats` lists the sold seats for all. Elsewhere: the gateway
+//! (`payments`), the lock store (`seat_locks`), the queue of effects (`outbox`).
 
 mod by_mail;
 mod cancel;
@@ -29,6 +29,7 @@ mod parked;
 mod places;
 mod reconciler;
 mod seat_offers;
+mod sold_seats;
 mod sql;
 mod views;
 
@@ -61,6 +62,7 @@ pub use moves::Cause;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
 pub use reconciler::{make_payment_due, reconcile_forever};
 pub use seat_offers::end_due_seat_offers;
+pub use sold_seats::SoldSeatLists;
 pub use sql::{BookingRow, find, lock, lock_show_before_mark};
 pub use views::summaries::{find_by_person, summaries};
 pub use views::view::{TicketFacts, events, find_booking_of_hold, ticket_facts, view};
