@@ -187,6 +187,11 @@ impl MapSession {
 
     /// Name of a seat for people.
     pub fn seat_name(self, seat: SeatIndex) -> String {
+        self.label(seat).unwrap_or_else(|| say!("map.some_seat", number = seat))
+    }
+
+    /// The seat's label; `None` if neither the hold nor the drawn map has the seat.
+    pub fn label(&self, seat: SeatIndex) -> Option<String> {
         let held = self.cart.with_untracked(|cart| {
             let held = cart.held()?;
             held.seats.iter().find(|line| line.seat == seat).map(|line| line.label.clone())
@@ -194,7 +199,7 @@ impl MapSession {
         let drawn = || {
             self.room.with_untracked(|room| room.as_ref().and_then(|room| room.seat(seat).map(|facts| facts.name())))
         };
-        held.or_else(drawn).unwrap_or_else(|| say!("map.some_seat", number = seat))
+        held.or_else(drawn)
     }
 
     /// Returns true if the map is drawn, or cannot be for now. Deferred parts load from then on.

@@ -299,6 +299,10 @@ pub struct ManagerView {
 pub struct HouseSeats {
     /// The seats.
     pub seats: Vec<SeatIndex>,
+    /// Labels of the seats as the caller saw them, in the order of `seats`: a show that moved to another room has other
+    /// seats under these numbers, and the request is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
     /// True keeps them, false releases them.
     pub kept: bool,
     /// The reason.

@@ -190,6 +190,7 @@ fn assemble_selling(
         waiting: waiting_list::WaitingListState::default(),
         offer_mails_wake: tokio::sync::Notify::new(),
         commits: bookings::Commits::new(settings.commit_queue, Duration::from_millis(settings.commit_gather_ms)),
+        sold_seats: bookings::SoldSeatLists::default(),
         email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::MailCarrier(mailer))),
         outbox_wake: outbox::Wake::default(),
         selling_settings: settings.clone(),
@@ -243,7 +244,6 @@ pub fn spawn_background(state: &AppState) {
     let backoffice = BackofficeState::from_ref(state);
     spawn_loop(state, state.stop.clone(), telemetry::upkeep_forever);
     spawn_loop(state, http.clone(), idempotency::purge_forever);
-    spawn_loop(state, http.clone(), idempotency::announce_forever);
     spawn_loop(state, http, idempotency::reconcile_forever);
     let gateways = (state.gateways.clone(), state.stop.clone());
     spawn_loop(state, gateways, |(gateways, stop)| payments::probe_forever(gateways, stop));
@@ -297,8 +297,17 @@ fn site_of(
 }
 
 /// Serves until `state.stop`: then live connections are closed with a hint to reconnect, open requests finish, and
-/// background work ends.
+/// background work ends. The heartbeat ends last: another replica takes over the keys of one without.
 pub async fn serve(state: AppState, listener: TcpListener) {
+    let http = HttpState::from_ref(&state);
+    let announce = || idempotency::announce_forever(http.clone());
+    tokio::select! {
+        () = restart_after_panics(CancellationToken::new(), "heartbeat", announce) => {}
+        () = serve_until_stopped(state, listener) => {}
+    }
+}
+
+async fn serve_until_stopped(state: AppState, listener: TcpListener) {
     spawn_background(&state);
     let limits = web::connections::ConnectionLimits::of(&state.config);
     let router = web::router::build(state.clone());

@@ -30,7 +30,8 @@ const MAX_SEATS: usize = 200;
 /// Keeps seats off sale, or puts them back; all or none.
 ///
 /// # Errors
-/// 404 for another theatre's show. 400 for an invalid request. 409 or 423 when seats to be kept are sold or held.
+/// 404 for another theatre's show. 400 for an invalid request. 409 or 423 when seats to be kept are sold or held, and
+/// 409 when a seat has another label than the caller saw.
 pub(super) async fn keep(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -45,6 +46,7 @@ pub(super) async fn keep(
     let show = find::show_here(state, counter, show).await?;
     let reason = reason_of(&request.reason)?;
     let seats = known_seats(&show, &request.seats, MAX_SEATS)?;
+    check_labels(&show, request)?;
     // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.
     with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     let mut tx = state.pg.begin().await?;
@@ -124,10 +126,21 @@ pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) ->
 pub(super) async fn lock_unmoved(tx: &mut PgConnection, show: &Show) -> ApiResult<()> {
     let sql = "SELECT layout_id FROM shows WHERE id = $1 FOR NO KEY UPDATE";
     let layout: Uuid = sqlx::query_scalar(sql).bind(show.id).fetch_one(tx).await?;
-    if layout == show.layout_id {
-        return Ok(());
+    if layout == show.layout_id { Ok(()) } else { Err(moved()) }
+}
+
+fn moved() -> Problem {
+    Problem::new(Code::WrongState, "The show has moved to another room. Look at its seats again.")
+}
+
+/// Refuses seats that are called otherwise than the caller saw, if the request has their labels.
+fn check_labels(show: &Show, request: &HouseSeats) -> ApiResult<()> {
+    let Some(labels) = &request.labels else { return Ok(()) };
+    if labels.len() != request.seats.len() {
+        return Err(Problem::new(Code::Malformed, "`labels` has one label for each of `seats`."));
     }
-    Err(Problem::new(Code::WrongState, "The show has moved to another room. Look at its seats again."))
+    let is_same = |(seat, label): (&SeatIndex, &String)| show.label_of(*seat) == *label;
+    if request.seats.iter().zip(labels).all(is_same) { Ok(()) } else { Err(moved()) }
 }
 
 /// Splits these seats into those the house keeps and those it does not, and locks the show until the transaction ends.

@@ -26,6 +26,8 @@ const MAX_ENDPOINTS: i64 = 20;
 const OLD_SECRET_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
 /// Prefix of all secrets.
 const PREFIX: &str = "whsec_";
+/// Number of first characters of a secret that a stored answer has to recognise it, including the prefix.
+const HINT_CHARS: usize = 14;
 
 /// Returns the endpoints of a theatre.
 pub async fn list(state: &BackofficeState, theatre: &str) -> ApiResult<Vec<EndpointView>> {
@@ -39,6 +41,15 @@ pub async fn list(state: &BackofficeState, theatre: &str) -> ApiResult<Vec<Endpo
 struct StoredAnswer {
     about: EndpointView,
     version: i32,
+    /// The first characters of the secret; empty in answers of an earlier version.
+    #[serde(default)]
+    hint: String,
+}
+
+impl StoredAnswer {
+    fn new(about: EndpointView, version: i32, secret: &str) -> Self {
+        Self { about, version, hint: secret.chars().take(HINT_CHARS).collect() }
+    }
 }
 
 /// Derives the secret of a version of an endpoint from a server secret. A retry gets the same secret; a new version
@@ -48,9 +59,14 @@ fn secret_of(state: &BackofficeState, id: Uuid, version: i32) -> String {
 }
 
 fn with_secret(state: &BackofficeState, stored: &Answer) -> ApiResult<Answer> {
-    let StoredAnswer { about, version } =
+    let StoredAnswer { about, version, hint } =
         serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
     let secret = secret_of(state, about.id, version);
+    // Derived with another server secret, it would be another secret.
+    if !secret.starts_with(&hint) {
+        let detail = "This secret was made with an earlier secret of the server. It cannot be shown again; replace it.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
     Answer::json(stored.status(), &EndpointMade { about, secret })
 }
 
@@ -58,7 +74,7 @@ fn with_secret(state: &BackofficeState, stored: &Answer) -> ApiResult<Answer> {
 ///
 /// # Errors
 /// 400 for an address that must not be called, for missing or duplicate events, or for an invalid reason. 409 when the
-/// theatre has too many endpoints.
+/// theatre has too many endpoints, or for a replay after `TOKEN_SECRET` was replaced.
 pub async fn make(
     state: &BackofficeState,
     staff: &Staff,
@@ -103,7 +119,7 @@ pub async fn make(
     let subject = format!("webhook {}", row.id);
     let entry = AuditEntry::by(staff.session.account, "webhook_made", subject, reason).at(theatre);
     audit::record(&mut tx, &entry, now).await?;
-    let answer = Answer::json(StatusCode::CREATED, &StoredAnswer { about: row.view(now)?, version })?;
+    let answer = Answer::json(StatusCode::CREATED, &StoredAnswer::new(row.view(now)?, version, &secret))?;
     let answer = intent.commit(tx, answer, now).await?;
     with_secret(state, &answer)
 }
@@ -111,7 +127,7 @@ pub async fn make(
 /// Rotates the secret of an endpoint. For a day, messages carry signatures of both secrets.
 ///
 /// # Errors
-/// 404 for an unknown endpoint, 400 for an invalid reason.
+/// 404 for an unknown endpoint, 400 for an invalid reason, 409 for a replay after `TOKEN_SECRET` was replaced.
 pub async fn rotate(state: &BackofficeState, action: &StaffAction<'_>, id: Uuid) -> ApiResult<Answer> {
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
@@ -127,7 +143,7 @@ pub async fn rotate(state: &BackofficeState, action: &StaffAction<'_>, id: Uuid)
         return Err(concurrent_change());
     }
     let row = EndpointRow { old_until: Some(to_utc(until)), ..row };
-    let answer = Answer::json(StatusCode::OK, &StoredAnswer { about: row.view(now)?, version })?;
+    let answer = Answer::json(StatusCode::OK, &StoredAnswer::new(row.view(now)?, version, &secret))?;
     let answer = begun.finish("webhook_secret_changed", format!("webhook {id}"), answer).await?;
     with_secret(state, &answer)
 }

@@ -105,7 +105,7 @@ impl Idempotency {
     }
 }
 
-/// Sends the heartbeat of this replica until the server stops.
+/// Sends the heartbeat of this replica until the future is dropped, also while the server stops.
 pub async fn announce_forever(state: HttpState) {
     shared::announce_forever(state).await;
 }

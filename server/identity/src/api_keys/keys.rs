@@ -39,7 +39,8 @@ fn secret_of(state: &IdentityState, id: Uuid) -> String {
 /// id.
 ///
 /// # Errors
-/// 400 for an invalid name or reason, 409 when the theatre has too many keys.
+/// 400 for an invalid name or reason, 409 when the theatre has too many keys, or for a replay after `TOKEN_SECRET` was
+/// replaced.
 pub async fn make(
     state: &IdentityState,
     staff: &Staff,
@@ -85,6 +86,12 @@ pub async fn make(
 fn with_key(state: &IdentityState, stored: &Answer) -> ApiResult<Answer> {
     let about: ApiKeyView = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
     let key = secret_of(state, about.id);
+    // Derived with another server secret, it would be another key.
+    if !key.starts_with(&about.hint) {
+        let detail = "This key was created with an earlier secret of the server. It cannot be shown again; revoke it \
+                      and create another.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
     Answer::json(stored.status(), &ApiKeyMade { about, key })
 }
 

@@ -2,6 +2,7 @@
 //! hubs without readers at once, and without such a hub the one with the fewest readers.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub struct Hubs {
     orders: mpsc::Sender<HubCommand>,
     /// Locked by the subscriber while it runs.
     pub(super) orders_taken: AsyncMutex<mpsc::Receiver<HubCommand>>,
+    /// Number of starts of the subscriber. A start ends the subscriptions of the one before.
+    subscriber_starts: AtomicU64,
     pub(super) sockets: Sockets,
     min_evicted_age: Duration,
 }
@@ -67,6 +70,7 @@ impl Hubs {
             open: Mutex::default(),
             orders,
             orders_taken: AsyncMutex::new(taken),
+            subscriber_starts: AtomicU64::new(0),
             sockets: Sockets::new(sockets_per_address),
             min_evicted_age: MIN_EVICTED_AGE,
         }
@@ -195,10 +199,11 @@ impl Hubs {
         if reader.hub.opened.initialized() {
             return Ok((reader, false));
         }
-        let mut is_first = false;
+        let (mut is_first, mut starts) = (false, 0);
         let opening = reader.hub.opened.get_or_try_init(|| async {
             // The subscription starts before the read: announcements in between wait in the hub's inbox.
             self.follow(show).await?;
+            starts = self.subscriber_starts.load(Ordering::SeqCst);
             let before = reader.hub.received();
             reader.hub.resync(before, &read().await?);
             reader.hub.publish_tick(true);
@@ -206,6 +211,10 @@ impl Hubs {
             Ok::<(), Problem>(())
         });
         timeout(OPEN_DEADLINE, opening).await.map_err(|_| temporarily_unavailable())??;
+        // The subscription ended during the read: `close_opened` did not know the hub as open.
+        if is_first && starts != self.subscriber_starts.load(Ordering::SeqCst) {
+            self.close(&reader.hub);
+        }
         Ok((reader, is_first))
     }
 
@@ -244,8 +253,11 @@ impl Hubs {
         hub.stop();
     }
 
-    /// Closes all hubs but those that are being opened, and asks their readers to reconnect.
+    /// Closes all hubs, because a new subscriber has none of their subscriptions, and asks their readers to reconnect.
+    /// Hubs that are being opened stay: a subscription that was not confirmed yet is made by the new subscriber, and
+    /// without one that was, `open_with` closes the hub.
     pub(super) fn close_opened(&self) {
+        self.subscriber_starts.fetch_add(1, Ordering::SeqCst);
         let opened: Vec<_> = self.lock().values().filter(|hub| hub.opened.initialized()).cloned().collect();
         opened.iter().for_each(|hub| self.close(hub));
     }
@@ -262,7 +274,7 @@ fn temporarily_unavailable() -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use domain::seats::SeatState;
     use domain::wire::Frame;
@@ -441,6 +453,20 @@ mod tests {
         assert!(hubs.get(open).is_none() && reader.hub.is_stopped());
         assert_eq!(reader.next(|| Timestamp(1_000)), Next::Stopping, "its reader reconnects");
         assert!(hubs.get(opening).is_some() && !waiting.hub.is_stopped());
+    }
+
+    #[tokio::test]
+    async fn a_subscription_lost_during_opening_closes_the_hub() {
+        let hubs = hubs().await;
+        let read = || async {
+            // The subscriber has confirmed the subscription, and starts again before the map is read.
+            hubs.close_opened();
+            Ok(snapshot())
+        };
+        let (mut reader, is_first) =
+            hubs.open_with(Uuid::nil(), (whole_room, Reads::Live), read).await.expect("it opens");
+        assert!(is_first && hubs.get(Uuid::nil()).is_none());
+        assert_eq!(reader.next(|| Timestamp(1_000)), Next::Stopping, "its reader reconnects");
     }
 
     #[tokio::test]

@@ -230,6 +230,8 @@ pub struct RebuildInput {
     pub bought: Vec<(String, u32)>,
     /// The lowest fence allowed.
     pub lowest_fence: i64,
+    /// True if the show started more than a day ago: its map expires by itself, a day later.
+    pub is_past: bool,
 }
 
 /// The result of releasing all holds of a show.

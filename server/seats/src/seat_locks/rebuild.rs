@@ -111,9 +111,10 @@ const AREA_CLAIMS: &str = concat!(
 
 const AREAS: &str = "SELECT area_no, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no";
 
-/// House seats, and the number of seats in the room.
+/// House seats, the number of seats in the room, and true if the show is over (as `sweeper::PAST_SHOWS`).
 const ROOM: &str = "
-    SELECT show.blocked, room.seat_count FROM shows show JOIN layouts room ON room.id = show.layout_id WHERE show.id = $1";
+    SELECT show.blocked, room.seat_count, show.starts_at < now() - interval '1 day'
+    FROM shows show JOIN layouts room ON room.id = show.layout_id WHERE show.id = $1";
 
 /// Fences of released claims count as well: an old message must not pass as a new one.
 const LOWEST_FENCE: &str = "
@@ -137,10 +138,10 @@ async fn read_show(pg: &mut PgConnection, show: &Show) -> sqlx::Result<RebuildIn
     let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(&mut *pg).await?;
     // Read from Postgres, because the cached show may be minutes old: meanwhile staff block and unblock seats, and an
     // organiser moves the show to another screen.
-    let room: Option<(Vec<i32>, i32)> = sqlx::query_as(ROOM).bind(show.id).fetch_optional(&mut *pg).await?;
+    let room: Option<(Vec<i32>, i32, bool)> = sqlx::query_as(ROOM).bind(show.id).fetch_optional(&mut *pg).await?;
     // A rehearsal has no row, and its house seats do not change.
-    let (blocked, seat_count) = room.unwrap_or_else(|| {
-        (show.blocked.iter().map(|seat| seat.cast_signed()).collect(), show.seat_count.cast_signed())
+    let (blocked, seat_count, is_past) = room.unwrap_or_else(|| {
+        (show.blocked.iter().map(|seat| seat.cast_signed()).collect(), show.seat_count.cast_signed(), false)
     });
     let mut map = vec![SeatState::Available as u8; seat_count.unsigned_abs() as usize];
     let mut mark = |seat: SeatIndex, state: SeatState| {
@@ -161,7 +162,7 @@ async fn read_show(pg: &mut PgConnection, show: &Show) -> sqlx::Result<RebuildIn
     }
     let (areas, sold_places) = claimed_places(pg, show.id, &mut bought).await?;
     let bought = bought.into_iter().collect();
-    Ok(RebuildInput { map, sold, areas, sold_places, bought, lowest_fence })
+    Ok(RebuildInput { map, sold, areas, sold_places, bought, lowest_fence, is_past })
 }
 
 type AreasLeft = Vec<(AreaIndex, u32)>;

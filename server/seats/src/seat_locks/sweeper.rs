@@ -3,7 +3,8 @@
 //! A replica sweeps the shows in which it granted holds and those it shows live. Any other show is swept by
 //! the next call for it, since every script frees due holds first.
 //!
-//! Shows that are over are deleted here as well: their keys have no time to live.
+//! Shows that are over are deleted here as well: their keys have no time to live, unless they were loaded more
+//! than a day after the start.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -74,7 +75,7 @@ const SEARCH_EVERY: Duration = Duration::from_secs(3_600);
 const MAX_PER_SEARCH: i64 = 1_000;
 
 /// Shows that ended a day ago, so that late payments still find them, and at most a month ago, so that some replica ran
-/// since.
+/// since. The map of an older show, which a visitor opens, expires (`rebuild`).
 const PAST_SHOWS: &str = "
     SELECT id FROM shows
     WHERE starts_at BETWEEN now() - interval '30 days' AND now() - interval '1 day'

@@ -27,7 +27,7 @@ use crate::SellingState;
 use crate::outbox::{self, EffectFailure, EffectHandler, FailureKind};
 use catalogue::Show;
 use http::{ApiResult, Code, Problem};
-use payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
+use payments::{Charge, DECLINED_BY_BANK, GatewayError, PaymentStatus, VoidAnswer};
 use platform::database::begin_with_lock_timeout;
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
 use tickets::{Ticket, TicketMail};
@@ -196,7 +196,9 @@ pub(super) async fn request_charge(
         Ok(answer) => Ok(Some(GatewayAnswer { status: answer.status, gateway_ref: Some(answer.gateway_ref) })),
         Err(EffectError::Gateway(GatewayError::Refused { code, message, status })) => {
             tracing::warn!(booking = %row.id, code, status, message, "the gateway refused to charge {}", row.id);
-            Ok(Some(GatewayAnswer { status: PaymentStatus::Failed { why: code }, gateway_ref: None }))
+            // 402 always is about the card, whatever the gateway's word.
+            let why = if status == 402 { "card_declined".to_owned() } else { code };
+            Ok(Some(GatewayAnswer { status: PaymentStatus::Failed { why }, gateway_ref: None }))
         }
         Err(no_answer) => Err(no_answer),
     }
@@ -233,7 +235,9 @@ pub(super) async fn record_status_with(
     if let Some(event) = event {
         let reason = match status {
             PaymentStatus::Failed { why } => {
-                declines::record(&mut tx, &row, Some(why), now).await?;
+                // Without an id the gateway has no payment: it refused the request.
+                let by_gateway = gateway_ref.is_none() && !DECLINED_BY_BANK.contains(&why.as_str());
+                declines::record(&mut tx, &row, Some(why), by_gateway, now).await?;
                 causes::format_gateway_refusal(why)
             }
             PaymentStatus::Succeeded { amount } if *amount != row.machine.total => {

@@ -77,6 +77,7 @@ pub(super) fn retry_panel(selling: CounterSaleState, pending: PendingSale) -> im
             <p>{say!("box_office.unanswered")}" "<strong>{pending.words}</strong></p>
             <div class="counter-pay">
                 <button type="button" class="button" id=RETRY_BUTTON data-testid=RETRY_BUTTON node_ref=button
+                    aria-disabled=move || selling.disabled_while_busy()
                     on:click=move |_| selling.retry()>{say!("box_office.ask_again")}</button>
             </div>
         </div>
@@ -155,6 +156,11 @@ impl CounterSaleState {
 
     pub(super) fn path_of_show(&self, rest: &str) -> String {
         self.path(&format!("shows/{}/{rest}", self.session.show))
+    }
+
+    /// The value of `aria-disabled` of a button that does nothing while an action runs.
+    pub(super) fn disabled_while_busy(self) -> &'static str {
+        if self.busy.get() { "true" } else { "false" }
     }
 
     /// The held seats that can be sold: settled, with no action running.
@@ -412,7 +418,8 @@ impl CounterSaleState {
 
     fn house_request(self, seats: Vec<SeatIndex>, kept: bool) -> Option<HouseSeats> {
         let reason = self.house_reason()?;
-        (!seats.is_empty()).then_some(HouseSeats { seats, kept, reason })
+        let labels = seats.iter().map(|seat| self.session.label(*seat)).collect();
+        (!seats.is_empty()).then_some(HouseSeats { seats, labels, kept, reason })
     }
 
     /// The typed reason. Shows an error without one.

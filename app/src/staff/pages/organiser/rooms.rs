@@ -73,7 +73,7 @@ pub fn screens_page(desk: Desk, screens: Vec<ScreenView>, form: Form) -> impl Pa
             <section class="card organiser-card" aria-labelledby="import">
                 <h2 id="import">{say!("organiser.import_title")}</h2>
                 <p class="quiet">{say!("organiser.import_lead")}</p>
-                <form class="organiser-form" action=format!("/staff/{theatre}/layouts") method="post" data-plan-form>
+                <form class="organiser-form" action=format!("/staff/{theatre}/screens/import") method="post" data-plan-form>
                     {hidden("key", &desk.key)}
                     <input r#type="hidden" name="file" value="" data-plan-text />
                     {ROOM_NAME.view(&form)}

@@ -20,11 +20,11 @@ use bytes::Bytes;
 use domain::time::Timestamp;
 use redis::Value;
 use tokio::sync::oneshot;
+use tokio::time::MissedTickBehavior;
 
 use self::operation_queue::{KeyNames, KeyOperation, QueuedOperation};
 use super::{Answer, Intent, PENDING_LIFE_MS};
 use crate::HttpState;
-use platform::background::PeriodicLoop;
 use platform::batcher::Batcher;
 use platform::ids;
 use platform::redis_link::{LinkError, LuaScript};
@@ -239,13 +239,16 @@ impl SharedKeys {
     }
 }
 
-/// Sends the heartbeat of this replica until the server stops.
+/// Sends the heartbeat of this replica until the future is dropped.
 pub(crate) async fn announce_forever(state: HttpState) {
     let shared = &state.idempotency.shared;
     let script = LuaScript::new(HEARTBEAT_SCRIPT);
     let name = shared.heartbeat_key(&shared.replica);
-    let mut rounds = PeriodicLoop::every(&state.stop, HEARTBEAT_EVERY);
-    while rounds.wait_next().await {
+    let mut rounds = tokio::time::interval(HEARTBEAT_EVERY);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        // Also while the server stops: requests that still run then must not be taken over.
+        rounds.tick().await;
         let mut call = script.call(&[&name]);
         call.arg(REPLICA_LIFE.as_millis() as u64);
         shared.log_failure(state.redis.eval(&call).await.err().as_ref());

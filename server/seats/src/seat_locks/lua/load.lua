@@ -6,8 +6,8 @@
 -- two visitors have the same seat after that, the claim or the fence of one refuses the other.
 --
 -- ARGV: 5 the map as bytes, 6 lowest fence allowed, 7 number of sold seats, 8 number of areas, 9 number of
---       sales with places, 10 number of owners; then seat and fence of each sold seat, area and places
---       left of each, fence and "area=places,…" of each sale, owner and seats bought of each
+--       sales with places, 10 number of owners, 11 "1" if the show is over; then seat and fence of each sold
+--       seat, area and places left of each, fence and "area=places,…" of each sale, owner and seats bought of each
 -- Answers {"OK", now, epoch, version, ran out}.
 if not missing and not regressed then return finish(say('OK')) end
 
@@ -20,7 +20,7 @@ redis.call('DEL', map, holds, expiry, owners, sold, areas)
 if #ARGV[5] > 0 then redis.call('SET', map, ARGV[5]) end
 room = #ARGV[5]
 
-local at = 11
+local at = 12
 local function each(count, act)
   for _ = 1, tonumber(count) do
     act(ARGV[at], ARGV[at + 1])
@@ -57,5 +57,9 @@ epoch_text = int(math.max(micros, tonumber(ARGV[3]) + 1))
 redis.call('SET', KEYS[9], epoch_text)
 redis.call('SET', KEYS[8], int(math.max(micros, tonumber(ARGV[6]), tonumber(counters[2] or 0))))
 version = redis.call('INCR', KEYS[7])
+-- The sweeper deletes no map of a show that ended more than a month ago.
+if ARGV[11] == '1' then
+  for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, int(DAY)) end
+end
 redis.call(ARGV[2], ARGV[1], epoch_text .. ';' .. int(version) .. ';*')
 return say('OK')

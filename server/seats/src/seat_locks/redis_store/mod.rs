@@ -433,7 +433,7 @@ impl SeatLocks for RedisLocks {
     async fn load(&self, show: Uuid, known: &RebuildInput) -> StoreResult<()> {
         let asked = self.call(show, &self.scripts.load, |command| {
             command.arg(&known.map).arg(known.lowest_fence).arg(known.sold.len()).arg(known.areas.len());
-            command.arg(known.sold_places.len()).arg(known.bought.len());
+            command.arg(known.sold_places.len()).arg(known.bought.len()).arg(u8::from(known.is_past));
             for (seat, fence) in &known.sold {
                 command.arg(*seat).arg(*fence);
             }

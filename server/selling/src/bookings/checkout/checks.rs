@@ -13,9 +13,10 @@
 //! may pay in several browsers at once are counted again in the transaction of the payment (`person_limit`).
 //!
 //! The fraud rule, within [`DECLINES_WINDOW_MS`]: a visitor must wait after [`MAX_DECLINES_OF_VISITOR`] declined
-//! payments, or after one, if [`MAX_DECLINES_OF_EMAIL`] with the same e-mail address were declined. Anyone can type
-//! another person's address, so declines of others never block a visitor's first card; they can block the second. A
-//! visitor with a new cookie starts at zero: the rule slows the testing of cards.
+//! payments, or after one, if [`MAX_DECLINES_OF_EMAIL`] with the same e-mail address were declined. A request that
+//! the gateway refused whatever the card does not count. Anyone can type another person's address, so declines of
+//! others never block a visitor's first card; they can block the second. A visitor with a new cookie starts at zero:
+//! the rule slows the testing of cards.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -276,9 +277,11 @@ pub(crate) async fn records(
                 person.mailbox,
                 cardinality(theirs.owners) > 1 AS has_others,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
-                                       WHERE owner = buyer.owner AND at > $5 LIMIT $6) AS v) AS declines_of_visitor,
+                                       WHERE owner = buyer.owner AND at > $5 AND NOT by_gateway
+                                       LIMIT $6) AS v) AS declines_of_visitor,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
-                                       WHERE email = lower(buyer.email) AND at > $5 LIMIT $7) AS e) AS declines_of_email
+                                       WHERE email = lower(buyer.email) AND at > $5 AND NOT by_gateway
+                                       LIMIT $7) AS e) AS declines_of_email
          FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $8::text[], $9::bool[])
               WITH ORDINALITY AS buyer (owner, show, booking, email, mailbox, has_proven, place)
          LEFT JOIN account_visitors visitor ON visitor.owner = buyer.owner

@@ -5,7 +5,8 @@
 //! the new hold id in the decline's row; the effect that releases the seats calls the lock store
 //! ([`crate::bookings::claims::on_map`]). No hold is kept for a payer who cancelled the payment, for a hold with
 //! [`MAX_DECLINES_OF_HOLD`], or for a buyer who must wait before the next payment: after this decline both limits of
-//! `checkout::checks` apply.
+//! `checkout::checks` apply. A gateway that refuses the request itself declines no card: the hold is kept likewise, and
+//! the refusal does not count towards those limits.
 
 use domain::booking::{BookingState, PAYMENT_EXTENSION_MS};
 use domain::time::{MINUTE_MS, Timestamp};
@@ -38,11 +39,12 @@ pub(crate) struct HoldAfterDecline {
 }
 
 /// Records a declined payment, unless its payer cancelled it, and decides if its hold is kept. `row` is locked,
-/// in its state before the move.
+/// in its state before the move. `by_gateway`: the gateway refused the request, whatever the card.
 pub(crate) async fn record(
     tx: &mut PgConnection,
     row: &BookingRow,
     why: Option<&str>,
+    by_gateway: bool,
     now: Timestamp,
 ) -> sqlx::Result<()> {
     if why == Some(CANCELLED_BY_PAYER) {
@@ -54,20 +56,23 @@ pub(crate) async fn record(
     let next = if is_offer { waiting_list::renewed_offer_id(row.hold_id, row.id) } else { ids::new_id() };
     let until = row.machine.expires_at.plus_ms(-PAYMENT_EXTENSION_MS).max(now.plus_ms(MIN_KEPT_MS));
     let kept: Option<Option<Uuid>> = sqlx::query_scalar(
-        "INSERT INTO declined_payments (booking_id, owner, email, at, number, kept_as, kept_until)
+        "INSERT INTO declined_payments (booking_id, owner, email, at, number, kept_as, kept_until, by_gateway)
          SELECT $1, $2, lower($3), $4, earlier.number + 1,
-                CASE WHEN further.is_possible THEN $5::uuid END, CASE WHEN further.is_possible THEN $6::timestamptz END
+                CASE WHEN further.is_possible THEN $5::uuid END, CASE WHEN further.is_possible THEN $6::timestamptz END,
+                $13
          FROM (SELECT coalesce((SELECT number FROM declined_payments WHERE kept_as = $7), 0) AS number) AS earlier,
               LATERAL (SELECT $8 AND earlier.number + 1 < $9
-                          AND (SELECT count(*) FROM declined_payments WHERE owner = $2 AND at > $10) + 1 < $11
-                          AND (SELECT count(*) FROM declined_payments WHERE email = lower($3) AND at > $10) + 1 < $12
+                          AND (SELECT count(*) FROM declined_payments
+                               WHERE owner = $2 AND at > $10 AND NOT by_gateway) + (NOT $13)::int < $11
+                          AND (SELECT count(*) FROM declined_payments
+                               WHERE email = lower($3) AND at > $10 AND NOT by_gateway) + (NOT $13)::int < $12
                        AS is_possible) AS further
          ON CONFLICT DO NOTHING RETURNING kept_as",
     )
     .bind_all((row.id, &row.owner, &row.buyer.1))
     .bind_all((to_utc(now), next, to_utc(until)))
     .bind_all((row.hold_id, ends_it, MAX_DECLINES_OF_HOLD))
-    .bind_all((to_utc(now.plus_ms(-DECLINES_WINDOW_MS)), MAX_DECLINES_OF_VISITOR, MAX_DECLINES_OF_EMAIL))
+    .bind_all((to_utc(now.plus_ms(-DECLINES_WINDOW_MS)), MAX_DECLINES_OF_VISITOR, MAX_DECLINES_OF_EMAIL, by_gateway))
     .fetch_optional(&mut *tx)
     .await?;
     if is_offer && kept.flatten().is_some() {

@@ -120,7 +120,7 @@ async fn apply(
         return Ok(PaymentEventOutcome::Ignored);
     }
     if let PaymentEventKind::Failed { why } = &news.kind {
-        declines::record(tx, row, why.as_deref(), now).await?;
+        declines::record(tx, row, why.as_deref(), false, now).await?;
     }
     // Only from a success: until then the reference is the one in the gateway's answer.
     let gateway_ref = news.gateway_ref.as_deref().filter(|_| matches!(news.kind, PaymentEventKind::Succeeded { .. }));
