@@ -311,6 +311,10 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expect(seller.locator(".counter-choices")).toHaveCount(0);
   await expect(seller.getByTestId("money-back")).toContainText("from your till");
   await expectAccessible(seller, "a booking after a refund");
+  // The sum is shown once: after a reload no one hands it over again.
+  await seller.reload();
+  await expect(seller.getByTestId("went-back")).toBeVisible();
+  await expect(seller.getByTestId("money-back")).toHaveCount(0);
   await moviegoer.expectSeat(show.seat("C", "6"), "available");
   await use(seller, seller.getByTestId("print"));
   await expect(seller.getByTestId("paper-ticket")).toHaveCount(1);

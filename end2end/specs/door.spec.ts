@@ -99,6 +99,9 @@ test("a group ticket, an undo with a reason, and accessible states of the scanne
   await expect(anna.page.locator("#door-reason")).toBeFocused();
   await anna.page.keyboard.press("Enter");
   await expect(anna.page.locator("#door-reason-error")).not.toBeEmpty();
+  // The button leads to the field as well.
+  await press(anna.page.getByTestId("door-undo-confirm"));
+  await expect(anna.page.locator("#door-reason")).toBeFocused();
   await anna.page.keyboard.insertText("They went out again");
   await expectAccessible(anna.page, "an admission to be undone");
   await anna.page.locator("#door-reason").focus();
@@ -218,6 +221,45 @@ test("a scanner reloaded offline continues with its list, returns after a sign-i
   await press(anna.page.getByTestId("sign-out"));
   await anna.page.waitForURL((url) => url.pathname === "/");
   await expect.poll(cachedPaths).toEqual([]);
+});
+
+test("signing out asks before it deletes unsent scans of a door", async ({ request, anna }) => {
+  test.skip(test.info().project.name !== "laptop", "the same on every screen");
+  const show = await claimShow(request, [], TONIGHT);
+  const [ticket = ""] = await buyTickets(show, 1);
+  await signInAsManager(anna.page);
+  const door = new Door(anna.page);
+  await door.open(show);
+  anna.allowNetworkErrors();
+  await anna.context.setOffline(true);
+  await door.expectLink("down");
+  await door.scan(ticket);
+  await door.expectAnswer("good", "Checked in");
+  await door.expectWaiting(1);
+  // The tab is closed before the network is back.
+  await anna.page.close();
+  await anna.context.setOffline(false);
+
+  const { page } = await anna.newTab();
+  const questions: string[] = [];
+  page.on("dialog", (dialog) => {
+    questions.push(dialog.message());
+    void dialog.dismiss();
+  });
+  await page.goto("/account");
+  await press(page.getByTestId("sign-out"));
+  await expect.poll(() => questions).toEqual([expect.stringContaining("Offline scans")]);
+  await expect(page).toHaveURL(/\/account$/);
+
+  // The door sends them. Then nothing is left to ask about.
+  const again = new Door(page);
+  await again.open(show);
+  await again.expectWaiting(0);
+  await again.expectAdmitted(1);
+  await page.goto("/account");
+  await press(page.getByTestId("sign-out"));
+  await page.waitForURL((url) => url.pathname === "/");
+  expect(questions).toHaveLength(1);
 });
 
 test("the camera reads tickets in a browser without a barcode detector", async ({ request, anna }) => {

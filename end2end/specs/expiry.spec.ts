@@ -23,6 +23,23 @@ test("an expired hold frees the seat for both visitors", async ({ request, anna,
   await hers.expectSeat(c7, "locked", 1_000);
 });
 
+test("a hold that ends while its buyer types leads to the message and keeps the text", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id, SHORT_HOLDS);
+  await hers.hold(show.seat("C", "7"));
+  await hers.openCart();
+  const name = anna.page.locator('input[name="name"]');
+  await name.fill("Anna");
+  await expect(hers.message).toContainText("C7");
+  await expect(name).toHaveCount(0);
+  await expect(anna.page.locator(".notice")).toBeFocused();
+
+  // The same seats again: the form has what was typed.
+  await press(anna.page.getByTestId("ask-again"));
+  await expect(hers.heldSeats()).toHaveCount(1);
+  await expect(name).toHaveValue("Anna");
+});
+
 test("a hold near its expiry can be extended", async ({ request, anna, ben }) => {
   const show = await claimShow(request);
   const c7 = show.seat("C", "7");

@@ -77,7 +77,7 @@ test("two curved rows and an area are drawn, fixed, assigned to a screen, and se
   expect(await file.text()).toContain('"capacity": 60');
   await page.locator("#give-name").fill(name);
   await press(page.getByTestId("layout-publish"));
-  await page.waitForURL(/\/screens\?done=true$/);
+  await expect(page.getByTestId("organiser-done")).toBeVisible();
   await expect(page.getByTestId("screens")).toContainText(name);
 
   const show = await planShow(page, name);

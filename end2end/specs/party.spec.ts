@@ -116,6 +116,6 @@ test("a show with two seats per person offers no more, on the map and in the fin
   await hers.hold(show.seat("C", "7"));
   await hers.hold(show.seat("C", "8"));
   await hers.pressSeat(show.seat("C", "9"));
-  await expect(hers.message).toContainText("You have 2 seats or places, the most one person can hold.");
+  await expect(hers.message).toContainText("You have the most that one person can hold: 2.");
   await expect(hers.heldSeats()).toHaveCount(2);
 });

@@ -271,6 +271,26 @@ test("a seat added in another tab requires confirmation of the new total before 
   expect(await readTickets(anna.page)).toHaveLength(2);
 });
 
+test("an error above the button is scrolled into view in the sheet of a phone", async ({ request, anna }) => {
+  test.skip(test.info().project.name !== "phone", "only a phone has the sheet");
+  const show = await claimShow(request);
+  const page = await anna.visit(show.id);
+  await page.hold(show.seat("C", "7"));
+  await page.fillDetails("Anna", "anna@example.org");
+  // As low as with a keyboard on the screen.
+  await anna.page.setViewportSize({ width: 390, height: 320 });
+  await anna.page.route("**/api/v1/bookings", (route) =>
+    route.fulfill({
+      status: 402,
+      contentType: "application/problem+json",
+      json: { type: "/docs/problems#payment_declined", title: "Declined", status: 402, detail: "", code: "payment_declined" },
+    }),
+  );
+  await press(anna.page.getByTestId("pay"));
+  await expect(anna.page.getByTestId("pay-error")).toContainText("use another card");
+  await expect(anna.page.getByTestId("pay-error")).toBeInViewport();
+});
+
 /** Simulates a server of the previous version, which rejects `pay`. Returns the log of requests. */
 async function simulateOlderServer(page: Page, total: (asWritten: number) => number = (minor) => minor): Promise<string[]> {
   const asked: string[] = [];

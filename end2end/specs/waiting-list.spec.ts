@@ -25,6 +25,8 @@ test("released seats are offered to the first in line, then to the second", asyn
   // A missing address is reported in the form.
   await press(anna.page.getByTestId("waiting-join"));
   await expect(anna.page.getByTestId("waiting-list").getByRole("alert")).not.toBeEmpty();
+  await expect(anna.page.locator("#waiting-email")).toBeFocused();
+  await expect(anna.page.locator("#waiting-email")).toHaveAccessibleDescription("Please enter an e-mail address.");
   await anna.page.locator("#waiting-email").fill(email);
   await press(anna.page.getByTestId("waiting-list").getByRole("button", { name: "One more" }));
   await expect(anna.page.getByTestId("waiting-quantity")).toHaveText("2");

@@ -62,6 +62,13 @@ pub fn focus(id: &str) {
     }
 }
 
+/// Scrolls as far as needed to show the element with this id.
+pub fn scroll_to(id: &str) {
+    if let Some(element) = element(id) {
+        call(&element, "scrollIntoView", &[("block", "nearest".into())]);
+    }
+}
+
 /// Presses the button with this id.
 pub fn click(id: &str) {
     if let Some(button) = element(id).and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok()) {

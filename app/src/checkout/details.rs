@@ -16,6 +16,9 @@ use crate::browser;
 use crate::payment_retry::BuyerDetails;
 use crate::seat_map::session::MapSession;
 
+/// Id of the error.
+const ERROR: &str = "pay-error";
+
 /// The form's state. It outlives the form, which disappears with the hold.
 #[derive(Clone, Copy)]
 pub struct CheckoutForm {
@@ -110,7 +113,7 @@ impl CheckoutForm {
     /// The error, announced when it appears.
     pub fn error(self) -> impl IntoView {
         view! {
-            <div role="alert" class="details-trouble" data-testid="pay-error">
+            <div role="alert" id=ERROR class="details-trouble" data-testid=ERROR>
                 {move || self.error.get().map(|failure| view! { <p>{failure.text}</p> })}
             </div>
         }
@@ -156,6 +159,10 @@ pub fn form(session: MapSession, details: CheckoutForm) -> impl IntoView {
                 };
                 let failure = if failure.wants_code { code.mail(&email).await.err() } else { Some(failure) };
                 busy.set(false);
+                if failure.is_some() {
+                    // In the sheet of a phone it may be far above the button.
+                    request_animation_frame(|| browser::scroll_to(ERROR));
+                }
                 error.set(failure);
             });
         }

@@ -33,6 +33,9 @@ pub(crate) const WAITING_LIST: &str = "waiting-list";
 /// Focus targets after removing a line: another line, or after the last the seats, or the areas of a room without seats.
 const FOCUS_AFTER_REMOVAL: &[&str] = &[".cart-seat-remove", SEATS, AREAS];
 
+/// Focus target after a hold ended while its buyer filled in the form: the message about it.
+const FOCUS_AFTER_END: &[&str] = &[".notice[data-shown='true']"];
+
 /// The content below the total.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CartFooter {
@@ -67,13 +70,19 @@ pub fn panel(session: MapSession) -> impl IntoView {
     // A memo, so that the form keeps its focus through other changes of the cart.
     let footer = Memo::new(move |_| session.cart.with(CartFooter::of));
     let has_begun = Memo::new(move |_| matches!(footer.get(), CartFooter::Begun(_)));
-    Effect::new(move |_| {
-        if is_empty.get() {
+    Effect::new(move |was_empty: Option<bool>| {
+        let is_empty = is_empty.get();
+        if is_empty {
             open.set(false);
         } else {
             // A new choice of seats clears the last error.
             details.clear_error();
         }
+        if is_empty && was_empty == Some(false) {
+            // The form is gone. Its text stays in `details`, and returns with the next seats.
+            browser::keep_focus(FOCUS_AFTER_END);
+        }
+        is_empty
     });
     Effect::new(move |_| {
         if session.connection_status.get() == ConnectionStatus::Live {

@@ -1,4 +1,5 @@
-//! Account pages: sign-in, registration, the account itself, a new password. Plain forms without a script.
+//! Account pages: sign-in, registration, the account itself, a new password. Plain forms; only signing out has a script,
+//! for staff with unsent scans.
 
 use domain::VariantName;
 use domain::api::accounts::{AccountView, BookingPage, BookingSummary};
@@ -11,6 +12,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
+use crate::site;
 
 /// The error of the last attempt, announced when the page loads.
 pub(in crate::pages) fn error_view(error: Option<String>) -> impl IntoView {
@@ -231,6 +233,11 @@ impl Page for AccountPage {
         let own_username = username(email.clone());
         let works_at = grants.into_iter().map(|grant| format!("{} ({})", grant.theatre, role_words(grant.role)));
         let works_at = works_at.collect::<Vec<_>>().join(", ");
+        // Staff may have scanned tickets on this device.
+        let sign_out_script = (!works_at.is_empty()).then(|| {
+            let question = say!("account.unsent_scans");
+            view! { <script r#type="module" src=site::address("/pkg/sign-out.js") data-question=question></script> }
+        });
         view! {
             <div class="account">
                 <header class="account-head">
@@ -240,6 +247,7 @@ impl Page for AccountPage {
                         {(!works_at.is_empty()).then(|| view! { <p class="small"><a href="/staff" data-testid="works-at">{say!("account.works_at", places = &works_at)}</a></p> })}
                     </div>
                     {press("/account/logout", None, say!("account.sign_out"), "sign-out")}
+                    {sign_out_script}
                 </header>
                 {notice_view(self.notice)}
                 {(!email_proven).then(|| confirm_email_section(self.key))}

@@ -249,7 +249,7 @@ pub fn notice_view(session: MapSession) -> impl IntoView {
         wishes::reclaim_lost_seats(session);
     };
     view! {
-        <div class="notice" data-shown=move || if shown() { "true" } else { "false" }
+        <div class="notice" tabindex="-1" data-shown=move || if shown() { "true" } else { "false" }
             data-tone=move || if tone() { "good" } else { "trouble" }>
             <p role="alert" data-testid="message">{move || text(false)}</p>
             <p role="status" data-testid="news">{move || text(true)}</p>

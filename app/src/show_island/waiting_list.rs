@@ -26,6 +26,10 @@ const POLL_EVERY_MS: u32 = 5_000;
 const POLL_HIDDEN_EVERY_MS: u32 = 30_000;
 /// Focus targets after joining or leaving: the box, or the seats if it is gone.
 const FOCUS_TARGETS: &[&str] = &[".waiting", SEATS];
+/// Id of the address.
+const EMAIL: &str = "waiting-email";
+/// Id of the error.
+const ERROR: &str = "waiting-error";
 
 #[derive(Clone, Copy)]
 struct WaitingEntry {
@@ -150,6 +154,7 @@ impl WaitingEntry {
         let request = WaitingRequest { quantity: self.quantity.get_untracked(), email, category };
         if let Some(wrong) = wrong_email(&request.email) {
             self.error.set(Some(say!(wrong)));
+            browser::focus(EMAIL);
             return;
         }
         if self.busy.get_untracked() {
@@ -234,7 +239,7 @@ fn content(own: WaitingEntry) -> impl IntoView {
                 Some(WaitingState::Offered) => EitherOf3::B(offered(own)),
                 other => EitherOf3::C(form(own, other == Some(WaitingState::Lapsed))),
             }}
-            <p class="field-error" role="alert">{move || own.error.get()}</p>
+            <p class="field-error" role="alert" id=ERROR>{move || own.error.get()}</p>
         </section>
     }
 }
@@ -299,12 +304,13 @@ fn form(own: WaitingEntry, has_lapsed: bool) -> impl IntoView {
                 </span>
             </div>
             <div class="field">
-                <label for="waiting-email">{say!("wait.email")}</label>
-                <input id="waiting-email" name="waiting-email" type="email" autocomplete="email" inputmode="email" required
+                <label for=EMAIL>{say!("wait.email")}</label>
+                <input id=EMAIL name=EMAIL type="email" autocomplete="email" inputmode="email" required aria-describedby=ERROR
                     prop:value=own.email.get_untracked()
                     on:input=move |event| own.email.set(event_target_value(&event)) />
             </div>
-            <button type="submit" class="button" data-testid="waiting-join">{say!("wait.join")}</button>
+            <button type="submit" class="button" data-testid="waiting-join"
+                aria-disabled=move || if own.busy.get() { "true" } else { "false" }>{say!("wait.join")}</button>
         </form>
         {other_times()}
     }

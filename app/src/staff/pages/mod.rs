@@ -25,6 +25,7 @@ use strum::VariantArray;
 
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page};
+use crate::site;
 use crate::staff::islands::error_text;
 
 /// A section of the staff pages, in the order of the navigation.
@@ -222,8 +223,12 @@ fn frame(desk: &Desk, title: String, content: Markup) -> Markup {
         let is_current = (section == desk.section).then_some("page");
         view! { <li><a href=section.href(&desk.theatre) aria-current=is_current data-testid=format!("staff-{}", section.path())>{section.words()}</a></li> }
     });
+    let shown_once = desk.done.then(|| {
+        view! { <script r#type="module" src=site::address("/pkg/shown-once.js")></script> }
+    });
     view! {
         <div class="staff">
+            {shown_once}
             <nav class="staff-sections" aria-label=say!("staff.sections")>
                 <a class="staff-theatre" href="/staff"><bdi>{desk.name.clone()}</bdi></a>
                 <ul>{sections.collect_view()}</ul>
@@ -238,6 +243,24 @@ fn frame(desk: &Desk, title: String, content: Markup) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render;
+
+    #[test]
+    fn only_a_page_that_says_what_was_done_forgets_it_for_a_reload() {
+        let forgets = |done| {
+            let desk = Desk {
+                theatre: "aurora".to_owned(),
+                name: "Aurora".to_owned(),
+                roles: vec![Role::Manager],
+                section: Section::Team,
+                key: String::new(),
+                done,
+                error: None,
+            };
+            render(page(desk, "team.title", |_| say!("team.lead").into_markup())).contains("/pkg/shown-once.js")
+        };
+        assert!(forgets(true) && !forgets(false));
+    }
 
     #[test]
     fn roles_see_only_the_sections_open_to_them() {

@@ -132,6 +132,7 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
                 </form>
                 {sold.undo_until_ms.map(|_| view! {
                     <button type="button" class="button button-quiet" data-testid="undo"
+                        aria-disabled=move || selling.disabled_while_busy()
                         on:click=move |_| selling.undo(booking)>{undo_words}</button>
                 })}
                 <a class="button button-quiet" data-testid="to-sold" href=page>{say!("box_office.to_booking")}</a>
@@ -216,8 +217,10 @@ fn house_seat_acts(selling: CounterSaleState, seat: SeatIndex) -> impl IntoView 
             <p class="quiet" id="take-for-guest-then">{say!("box_office.take_for_guest_then")}</p>
             <div class="counter-pay">
                 <button type="button" class="button" data-testid="take-for-guest" aria-describedby="take-for-guest-then"
+                    aria-disabled=move || selling.disabled_while_busy()
                     on:click=move |_| selling.take_for_guest(seat)>{say!("box_office.take_for_guest")}</button>
                 <button type="button" class="button button-quiet" data-testid="put-back"
+                    aria-disabled=move || selling.disabled_while_busy()
                     on:click=move |_| selling.put_back(seat)>{say!("box_office.put_back")}</button>
             </div>
         </div>
@@ -252,6 +255,7 @@ fn caller_line(selling: CounterSaleState, caller: CallerHoldView) -> impl IntoVi
                 <button type="button" class="button button-quiet" data-testid="caller-card"
                     on:click=move |_| selling.ask_for_payment(Means::Card, Some(card.clone()))>{say!("box_office.card")}</button>
                 <button type="button" class="button button-quiet" data-testid="caller-let-go"
+                    aria-disabled=move || selling.disabled_while_busy()
                     on:click=move |_| selling.release_caller_hold(hold)>{say!("box_office.caller_let_go")}</button>
             </div>
         </li>

@@ -299,6 +299,7 @@ fn undo_form(gate: Gate, undo: UndoableAdmission, undoing: RwSignal<Option<Undoa
         let text = reason.get_untracked().map(|field| field.value().trim().to_owned()).unwrap_or_default();
         if text.is_empty() {
             error.set(Some(say!("door.why_needed").into()));
+            browser::focus("door-reason");
             return;
         }
         if busy.get_untracked() {
@@ -326,7 +327,8 @@ fn undo_form(gate: Gate, undo: UndoableAdmission, undoing: RwSignal<Option<Undoa
                 <input id="door-reason" node_ref=reason r#type="text" maxlength="300" autocomplete="off" aria-describedby="door-reason-error" />
                 <p class="field-error" id="door-reason-error" role="alert">{move || error.get().map(error_text)}</p>
             </div>
-            <button type="submit" class="button" data-testid="door-undo-confirm">{say!("door.undo_confirm")}</button>
+            <button type="submit" class="button" data-testid="door-undo-confirm"
+                aria-disabled=move || if busy.get() { "true" } else { "false" }>{say!("door.undo_confirm")}</button>
             <button type="button" class="button button-quiet" on:click=move |_| close()>{say!("door.undo_not")}</button>
         </form>
     }
@@ -343,7 +345,8 @@ fn device(gate: Gate) -> impl IntoView {
         <section class="door-device">
             <div class="field">
                 <label for="door-device">{say!("door.device")}</label>
-                <input id="door-device" r#type="text" maxlength="40" autocomplete="off" aria-describedby="door-device-error"
+                <input id="door-device" r#type="text" maxlength="40" autocomplete="off"
+                    aria-invalid=move || error.with(Option::is_some).then_some("true") aria-describedby="door-device-error"
                     prop:value=gate.device.with_untracked(|device| device.name.clone()) on:change=rename />
                 <p class="field-error" id="door-device-error" role="alert">{move || error.get()}</p>
             </div>
