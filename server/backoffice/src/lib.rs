@@ -16,8 +16,8 @@
 //! action of staff is recorded with `identity::audit`.
 //!
 //! To add an endpoint: write the handler in the module's `endpoints`, which takes a `StaffRequest` or a `StaffMutation` of
-//! its roles (`staff_request`), the rule in the file of its subject, and the query beside the rule or in the module's `sql`;
-//! then add the route to `routes`. To add a setting: the file `settings`. To add a report table:
+//! its roles (`identity::accounts`), the rule in the file of its subject, and the query beside the rule or in the module's
+//! `sql`; then add the route to `routes`. To add a setting: the file `settings`. To add a report table:
 //! `reports::tables`.
 
 pub mod box_office;
@@ -27,7 +27,6 @@ pub mod rehearsals;
 pub mod relocation;
 pub mod reports;
 mod settings;
-mod staff_request;
 mod state;
 pub mod webhooks;
 

@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use domain::api::PlanView;
 use domain::api::catalogue::{CityView, DayQuery, ShowDetail, ShowList, ShowQuery, ShowStatus, TheatreView};
-use domain::api::{PlanView, ProblemView};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -47,14 +47,8 @@ async fn cities(State(state): State<CatalogueState>) -> ApiResult<Response> {
 }
 
 /// Theatres in a city.
-#[utoipa::path(
-    get, path = "/cities/{id}/theatres", tag = "catalogue",
-    params(("id" = String, Path, description = "Slug of the city")),
-    responses(
-        (status = 200, body = [TheatreView]),
-        (status = 404, body = ProblemView, content_type = "application/problem+json"),
-    )
-)]
+#[utoipa::path(get, path = "/cities/{id}/theatres", tag = "catalogue",
+    params(("id" = String, Path, description = "Slug of the city")), responses((status = 200, body = [TheatreView])))]
 async fn theatres(State(state): State<CatalogueState>, ApiPath(id): ApiPath<String>) -> ApiResult<Response> {
     let city = state.catalogue.listings().city(&id).await?.ok_or_else(|| Problem::not_found("city"))?;
     let theatres = state.catalogue.listings().theatres(Some(&city.id)).await?;
@@ -65,15 +59,9 @@ async fn theatres(State(state): State<CatalogueState>, ApiPath(id): ApiPath<Stri
 /// Shows of a theatre on a day, from now on.
 ///
 /// Shows of a theatre, `?date=YYYY-MM-DD` in its time zone.
-#[utoipa::path(
-    get, path = "/theatres/{id}/shows", tag = "catalogue",
+#[utoipa::path(get, path = "/theatres/{id}/shows", tag = "catalogue",
     params(("id" = String, Path, description = "Slug of the theatre"), DayQuery),
-    responses(
-        (status = 200, body = ShowList),
-        (status = 400, body = ProblemView, content_type = "application/problem+json"),
-        (status = 404, body = ProblemView, content_type = "application/problem+json"),
-    )
-)]
+    responses((status = 200, body = ShowList)))]
 async fn theatre_shows(
     State(state): State<CatalogueState>,
     ApiPath(id): ApiPath<String>,
@@ -97,13 +85,7 @@ async fn theatre_shows(
 /// Shows to come, by film, city, date, theatre, language, format or text.
 ///
 /// Search: `?movie=&city=&date=&theatre=&language=&format=&q=`; `q` ignores accents and case.
-#[utoipa::path(
-    get, path = "/shows", tag = "catalogue", params(ShowQuery),
-    responses(
-        (status = 200, body = ShowList),
-        (status = 400, body = ProblemView, content_type = "application/problem+json"),
-    )
-)]
+#[utoipa::path(get, path = "/shows", tag = "catalogue", params(ShowQuery), responses((status = 200, body = ShowList)))]
 async fn shows(State(state): State<CatalogueState>, ApiQuery(query): ApiQuery<ShowQuery>) -> ApiResult<Response> {
     let search = ShowSearch::read(&query)?;
     let found = state.catalogue.listings().search(&search, clock::now()).await?;
@@ -114,13 +96,8 @@ async fn shows(State(state): State<CatalogueState>, ApiQuery(query): ApiQuery<Sh
 /// One show.
 ///
 /// A show; `status` says whether its seats can be taken.
-#[utoipa::path(
-    get, path = "/shows/{id}", tag = "catalogue", params(("id" = Uuid, Path, description = "The show")),
-    responses(
-        (status = 200, body = ShowDetail),
-        (status = 404, body = ProblemView, content_type = "application/problem+json"),
-    )
-)]
+#[utoipa::path(get, path = "/shows/{id}", tag = "catalogue", params(("id" = Uuid, Path, description = "The show")),
+    responses((status = 200, body = ShowDetail)))]
 async fn show(State(state): State<CatalogueState>, ApiPath(id): ApiPath<Uuid>) -> ApiResult<Response> {
     let show = state.catalogue.find_public_show(id).await?;
     let listed =
@@ -147,16 +124,10 @@ struct SectionQuery {
 ///
 /// The layout of a show with its prices; `?section=N` for one section of a large layout. `ETag`; caches revalidate
 /// before each use.
-#[utoipa::path(
-    get, path = "/shows/{id}/plan", tag = "catalogue",
+#[utoipa::path(get, path = "/shows/{id}/plan", tag = "catalogue",
     params(("id" = Uuid, Path, description = "The show"), SectionQuery),
-    responses(
-        (status = 200, body = PlanView, headers(("etag" = String, description = "Names this content"))),
-        (status = 304, description = "What `If-None-Match` names is still right"),
-        (status = 400, body = ProblemView, content_type = "application/problem+json"),
-        (status = 404, body = ProblemView, content_type = "application/problem+json"),
-    )
-)]
+    responses((status = 200, body = PlanView, headers(("etag" = String, description = "Names this content"))),
+        (status = 304, description = "What `If-None-Match` names is still right")))]
 async fn plan(
     State(state): State<CatalogueState>,
     ApiPath(id): ApiPath<Uuid>,
@@ -177,16 +148,11 @@ struct RoomQuery {
 /// The position of every seat, for painting a large room at once: bytes, see docs/api.md.
 ///
 /// The positions of all seats, as bytes. `ETag`; immutable with the plan's `?room=`.
-#[utoipa::path(
-    get, path = "/shows/{id}/dots", tag = "catalogue",
+#[utoipa::path(get, path = "/shows/{id}/dots", tag = "catalogue",
     params(("id" = Uuid, Path, description = "The show"), RoomQuery),
-    responses(
-        (status = 200, body = Vec<u8>, content_type = "application/octet-stream",
-         headers(("etag" = String, description = "Names this content"))),
-        (status = 304, description = "What `If-None-Match` names is still right"),
-        (status = 404, body = ProblemView, content_type = "application/problem+json"),
-    )
-)]
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream",
+            headers(("etag" = String, description = "Names this content"))),
+        (status = 304, description = "What `If-None-Match` names is still right")))]
 async fn dots(
     State(state): State<CatalogueState>,
     ApiPath(id): ApiPath<Uuid>,

@@ -15,7 +15,6 @@
 //! holds are in the lock store of `seats`); every error is a [`Problem`]; every route has a caching class.
 //!
 //! To add a problem code: a row in `problem/codes.rs`. A cacheable route: a row in [`caching`]. An extractor: `extract.rs`.
-//! A refusal that many endpoints document: [`shared_refusals`].
 
 pub mod cache_tags;
 pub mod caching;
@@ -28,7 +27,6 @@ pub mod idempotency;
 pub mod page_locale;
 pub mod problem;
 pub mod replay_cache;
-pub mod shared_refusals;
 pub mod site;
 mod state;
 pub mod visitor;

@@ -8,9 +8,9 @@
 //! - [`audit`]: the actor, action, time and reason of each action of staff. Table `audit_list`.
 //!
 //! Dependencies: this crate may use `platform`, `http`, `tickets` and `catalogue`. The crates that depend on it use
-//! [`Visitor`], [`accounts::Staff`] and [`api_keys::Caller`] as extractors, and insert audit entries in their own
-//! transactions. For the texts of [`audit`] it reads shows, films and screens. It knows no bookings; `selling` knows which
-//! of them an account owns.
+//! [`Visitor`], [`accounts::StaffRequest`], [`accounts::StaffMutation`] and [`api_keys::Caller`] as extractors, and insert
+//! audit entries in their own transactions. For the texts of [`audit`] it reads shows, films and screens. It knows no
+//! bookings; `selling` knows which of them an account owns.
 //!
 //! To add an endpoint: write the handler in the module's `endpoints`, and the rule and its queries beside it.
 //! To add a role: `domain::roles`. To add an audited action in a theatre: do it by [`accounts::StaffAction`]; its name

@@ -8,7 +8,6 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use domain::api::ProblemView;
 use domain::api::accounts::{BookingPage, PageQuery};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -35,8 +34,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 /// Your bookings, newest first, 20 at a time; next page with `?after=` and the response's `next`; `came_back` marks
 /// a refund that failed and waits for a person.
 #[utoipa::path(get, path = "/users/me/bookings", tag = "accounts", params(PageQuery),
-    responses((status = 200, body = BookingPage), (status = 400, body = ProblemView, description = "malformed"),
-        (status = 401, body = ProblemView, description = "not_signed_in")))]
+    responses((status = 200, body = BookingPage)))]
 async fn own_bookings(
     State(state): State<SellingState>,
     SignedIn(session): SignedIn,

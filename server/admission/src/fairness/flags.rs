@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use domain::api::ProblemView;
 use domain::api::fairness::UnusualView;
 use domain::api::systems::ReasonRequest;
-use domain::roles::Role;
 use domain::time::Timestamp;
+use serde::Deserialize;
 use sqlx::{PgConnection, PgPool};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,11 +16,10 @@ use uuid::Uuid;
 use super::batch::is_show_unavailable;
 use crate::AdmissionState;
 use catalogue::Show;
-use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::Problem;
+use http::idempotency::Answer;
 use http::problem::ApiResult;
-use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath, Problem};
-use identity::accounts::{Staff, StaffAction};
+use identity::accounts::{Managers, StaffAction, StaffMutation, StaffRequest};
 use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::database::BindAll;
 
@@ -129,36 +128,29 @@ pub fn routes() -> OpenApiRouter<AdmissionState> {
 }
 
 /// List unusual behaviour in attempts at seats of your theatre. A flag refuses nothing.
-#[utoipa::path(get, path = "/theatres/{theatre}/unusual", tag = "fairness", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<UnusualView>), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/unusual", tag = "fairness",
+    responses((status = 200, body = Vec<UnusualView>)))]
 async fn list_flags(
     State(state): State<AdmissionState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Managers>,
 ) -> ApiResult<Json<Vec<UnusualView>>> {
-    staff.at(&theatre, &[Role::Manager])?;
-    list(&state, &theatre).await.map(Json)
+    list(&state, &from.theatre).await.map(Json)
+}
+
+#[derive(Deserialize)]
+struct FlagPath {
+    flag: Uuid,
 }
 
 /// Dismiss a flag: you know its cause, or have seen enough of it.
 ///
 /// Dismiss an entry, `{"reason": …}`.
-#[utoipa::path(post, path = "/theatres/{theatre}/unusual/{flag}/dismiss", tag = "fairness", request_body = ReasonRequest,
-    params(("theatre" = String, Path), ("flag" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 404, body = ProblemView, description = "No such flag; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+#[utoipa::path(post, path = "/theatres/{theatre}/unusual/{flag}/dismiss", tag = "fairness",
+    request_body = ReasonRequest, params(("Idempotency-Key" = String, Header)), responses((status = 204),
+        (status = 404, body = ProblemView, description = "No such flag; also for another theatre's staff")))]
 async fn dismiss_flag(
     State(state): State<AdmissionState>,
-    staff: Staff,
-    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<ReasonRequest>,
+    mutation: StaffMutation<Managers, FlagPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
-    staff.at(&theatre, &[Role::Manager])?;
-    let path = format!("POST /theatres/{theatre}/unusual/{id}/dismiss");
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let action = StaffAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    dismiss(&state, &action, id).await
+    dismiss(&state, &mutation.action(&mutation.body.reason), mutation.from.path.flag).await
 }

@@ -6,7 +6,6 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api::waiting_room::{DrawView, QueueState, QueueView, WaitingRoomRequest};
-use domain::roles::Role;
 use domain::time::Timestamp;
 use domain::waiting_room::draw::METHOD;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,12 +20,11 @@ use super::tickets::Pass;
 use super::{SwitchError, show_at, switch};
 use crate::AdmissionState;
 use catalogue::{Show, sales_open};
-use http::idempotency::{IdempotencyKey, Intent};
+use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::shared_refusals::{KeyReused, NotStaff};
-use http::{ApiJson, ApiPath, ClientAddress, Problem};
+use http::{ApiPath, ClientAddress, Problem};
 use identity::Visitor;
-use identity::accounts::Staff;
+use identity::accounts::{Organisers, ShowPath, StaffMutation};
 use platform::clock::rfc3339;
 use platform::ids;
 
@@ -43,11 +41,10 @@ pub fn routes() -> OpenApiRouter<AdmissionState> {
 /// requests, as the cookie or as `Queue-Ticket`; a visitor who asks again without it gets the same, whatever the key.
 /// Nothing is stored under the key, and a repeat returns the present state of the room.
 #[utoipa::path(post, path = "/shows/{show}/queue", tag = "waiting room",
-    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
+    params(("Idempotency-Key" = String, Header, description = "One per intent"),
         ("Queue-Ticket" = Option<String>, Header, description = "Your ticket, where it is no cookie"),
         ("Puzzle-Solution" = Option<String>, Header, description = "Where a puzzle was asked for")),
-    responses(
-        (status = 201, body = QueueView, description = "A new ticket"),
+    responses((status = 201, body = QueueView, description = "A new ticket"),
         (status = 200, body = QueueView, description = "The ticket you came with"),
         (status = 400, body = ProblemView, description = "key_missing, key_malformed, puzzle_wrong"),
         (status = 404, body = ProblemView, description = "No such show, or it has no waiting room"),
@@ -106,8 +103,7 @@ const fn state_of(entered: EntryOutcome) -> Option<QueueState> {
 
 /// The state of the waiting room of a show, and your place in it. Calls no store.
 #[utoipa::path(get, path = "/shows/{show}/queue", tag = "waiting room",
-    params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
-    responses((status = 200, body = QueueView),
+    params(("Queue-Ticket" = Option<String>, Header)), responses((status = 200, body = QueueView),
         (status = 404, body = ProblemView, description = "No such show, or it has no waiting room")))]
 async fn look(
     State(state): State<AdmissionState>,
@@ -130,7 +126,7 @@ async fn look(
 ///
 /// Leave the waiting room permanently; 204 also without a place, 404 for an invalid `Queue-Ticket`.
 #[utoipa::path(delete, path = "/shows/{show}/queue", tag = "waiting room",
-    params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
+    params(("Queue-Ticket" = Option<String>, Header)),
     responses((status = 204, description = "You have no place in it by what you brought"),
         (status = 404, body = ProblemView, description = "No such show, it has no waiting room, or `Queue-Ticket` is no ticket of it"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
@@ -158,25 +154,16 @@ async fn leave(
 /// Switch the waiting room of a show on or change it, `{"on": true, "opens_at": …, "per_second": 50, "reason": …}`,
 /// or off, `{"on": false, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/shows/{show}/waiting-room", tag = "staff",
-    request_body = WaitingRoomRequest,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    request_body = WaitingRoomRequest, params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "wrong_state, sales_closed, still_running")))]
 async fn change(
     State(state): State<AdmissionState>,
-    staff: Staff,
-    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<WaitingRoomRequest>,
-) -> ApiResult<Response> {
-    staff.at(&theatre, &[Role::Manager, Role::Organiser])?;
-    let show = show_at(&state, &theatre, show).await?;
-    let path = format!("POST /theatres/{theatre}/shows/{}/waiting-room", show.id);
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let answer = switch(&state, &show, &staff, &intent, &request, None).await;
-    Ok(answer.map_err(SwitchError::problem)?.into_response())
+    mutation: StaffMutation<Organisers, ShowPath, WaitingRoomRequest>,
+) -> ApiResult<Answer> {
+    let show = show_at(&state, &mutation.from.theatre, mutation.from.path.show).await?;
+    let answer = switch(&state, &show, &mutation.from.staff, &mutation.intent, &mutation.body, None).await;
+    answer.map_err(SwitchError::problem)
 }
 
 /// Builds the view for a visitor with these credentials; `entered_state` is the state that an attempt to enter has

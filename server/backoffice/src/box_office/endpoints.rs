@@ -20,13 +20,11 @@ use super::{
     CounterStaff, caller_holds, exchange, find, guest_seats, house_seats, sell, shows, take_back, tickets, tills,
 };
 use crate::BackofficeState;
-use crate::staff_request::{BoxOffice, Managers, ShowPath, StaffMutation, StaffRequest};
 use catalogue::read_date;
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
-use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiQuery, Code, Problem};
-use identity::accounts;
+use identity::accounts::{self, BoxOffice, Managers, ShowPath, StaffMutation, StaffRequest};
 
 /// The routes of the box office, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<BackofficeState> {
@@ -55,7 +53,12 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(exchange_booking))
 }
 
-impl<R, P> StaffRequest<R, P> {
+/// The member of staff of a request, at the counter.
+trait AtCounter {
+    fn counter(&self) -> CounterStaff<'_>;
+}
+
+impl<R, P> AtCounter for StaffRequest<R, P> {
     fn counter(&self) -> CounterStaff<'_> {
         CounterStaff { staff: &self.staff, theatre: &self.theatre }
     }
@@ -69,8 +72,8 @@ struct TillPath {
 /// Your open till with its ledger.
 ///
 /// Your open till with its ledger; 204 without one.
-#[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
-    responses((status = 200, body = TillView), (status = 204, description = "None is open"), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office",
+    responses((status = 200, body = TillView), (status = 204, description = "None is open")))]
 async fn my_till(State(state): State<BackofficeState>, from: StaffRequest<BoxOffice>) -> ApiResult<Response> {
     Ok(match tills::mine(&state, from.counter()).await? {
         Some(till) => Json(till).into_response(),
@@ -82,10 +85,8 @@ async fn my_till(State(state): State<BackofficeState>, from: StaffRequest<BoxOff
 ///
 /// Open your till with its float, `{"float_minor": 10000}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till", tag = "box office", request_body = OpenTill,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = TillView), NotStaff, OtherTheatre, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 409, body = ProblemView, description = "till_open")))]
+    params(("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = TillView), (status = 409, body = ProblemView, description = "till_open")))]
 async fn open_till(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<BoxOffice, (), OpenTill>,
@@ -97,9 +98,7 @@ async fn open_till(
 ///
 /// Move cash to the safe, `{"amount_minor": 5000, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/drops", tag = "box office", request_body = DropRequest,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    params(("Idempotency-Key" = String, Header)), responses((status = 200, body = TillView),
         (status = 409, body = ProblemView, description = "till_closed, till_short")))]
 async fn drop_cash(
     State(state): State<BackofficeState>,
@@ -112,9 +111,7 @@ async fn drop_cash(
 ///
 /// Cash up and close your till, `{"counted_minor": 12500}`; a difference needs a `reason`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/cash-up", tag = "box office", request_body = CashUp,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    params(("Idempotency-Key" = String, Header)), responses((status = 200, body = TillView),
         (status = 409, body = ProblemView, description = "till_closed, till_differs")))]
 async fn cash_up(
     State(state): State<BackofficeState>,
@@ -127,10 +124,7 @@ async fn cash_up(
 ///
 /// Cash up and close a till whose seller left without it, `{"counted_minor": 12500, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/tills/{till}/cash-up", tag = "box office",
-    request_body = CashUpFor,
-    params(("theatre" = String, Path), ("till" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TillView), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    request_body = CashUpFor, params(("Idempotency-Key" = String, Header)), responses((status = 200, body = TillView),
         (status = 404, body = ProblemView, description = "Also for another theatre's till"),
         (status = 409, body = ProblemView, description = "wrong_state")))]
 async fn cash_up_for(
@@ -142,8 +136,7 @@ async fn cash_up_for(
 
 /// Tills since the last day was closed.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/tills", tag = "box office",
-    params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<TillView>), NotStaff, OtherTheatre))]
+    responses((status = 200, body = Vec<TillView>)))]
 async fn of_the_day(
     State(state): State<BackofficeState>,
     from: StaffRequest<Managers>,
@@ -155,9 +148,7 @@ async fn of_the_day(
 ///
 /// Close the day after all tills are cashed up, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/day-close", tag = "box office", request_body = DayClose,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = DayView), NotStaff, OtherTheatre, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    params(("Idempotency-Key" = String, Header)), responses((status = 201, body = DayView),
         (status = 409, body = ProblemView, description = "till_open, till_closed")))]
 async fn close_day(
     State(state): State<BackofficeState>,
@@ -168,8 +159,7 @@ async fn close_day(
 
 /// Managers who can approve a refund.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/managers", tag = "box office",
-    params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<ManagerView>), NotStaff, OtherTheatre))]
+    responses((status = 200, body = Vec<ManagerView>)))]
 async fn managers(
     State(state): State<BackofficeState>,
     from: StaffRequest<BoxOffice>,
@@ -181,12 +171,9 @@ async fn managers(
 ///
 /// Set your own PIN, `{"pin": …, "password": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/pin", tag = "box office", request_body = PinRequest,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), OtherTheatre, KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 400, body = ProblemView, description = "malformed, key_missing, password_unusable"),
-        (status = 401, body = ProblemView, description = "not_signed_in, login_failed"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+        (status = 401, body = ProblemView, description = "not_signed_in, login_failed")))]
 async fn set_pin(
     State(state): State<BackofficeState>,
     from: StaffRequest<Managers>,
@@ -212,10 +199,8 @@ struct HoldPath {
 /// List the shows of a day with their current occupancy.
 ///
 /// The shows of a day, `?date=YYYY-MM-DD`, and their current sales.
-#[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows", tag = "box office",
-    params(("theatre" = String, Path), DayQuery),
-    responses((status = 200, body = Vec<CounterShow>), NotStaff, OtherTheatre,
-        (status = 400, body = ProblemView, description = "malformed")))]
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows", tag = "box office", params(DayQuery),
+    responses((status = 200, body = Vec<CounterShow>)))]
 async fn today(
     State(state): State<BackofficeState>,
     from: StaffRequest<BoxOffice>,
@@ -227,9 +212,8 @@ async fn today(
 
 /// Sell what you hold in this show, for cash, by card, or for nothing.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/sales", tag = "box office",
-    request_body = SaleRequest,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = CounterBooking), NotStaff, KeyReused,
+    request_body = SaleRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = CounterBooking),
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "till_closed, sales_closed, wrong_state, seats_taken"),
@@ -244,8 +228,7 @@ async fn sales(
 
 /// Find the holder of a seat: the hold, the booking, or the reason why the house keeps it.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows/{show}/seats/{seat}", tag = "box office",
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("seat" = u32, Path)),
-    responses((status = 200, body = SeatHolder), NotStaff,
+    responses((status = 200, body = SeatHolder),
         (status = 400, body = ProblemView, description = "unknown_seat"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
 async fn holder(
@@ -257,14 +240,12 @@ async fn holder(
 
 /// Keep seats off sale, or put them back.
 ///
-/// Block seats or put them on sale, `{"seats": [46], "kept": true, "reason": …}`.
+/// Block seats or put them on sale, `{"seats": [46], "labels": ["C7"], "kept": true, "reason": …}`: with `labels`, none that is called otherwise by now.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats", tag = "box office",
-    request_body = HouseSeats,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), NotStaff, KeyReused,
+    request_body = HouseSeats, params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
-        (status = 409, body = ProblemView, description = "seats_taken"),
+        (status = 409, body = ProblemView, description = "seats_taken, wrong_state"),
         (status = 423, body = ProblemView, description = "seats_locked")))]
 async fn keep_house_seats(
     State(state): State<BackofficeState>,
@@ -277,9 +258,7 @@ async fn keep_house_seats(
 ///
 /// Hold house seats for a guest, `{"seats": [46], "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats/hold", tag = "box office",
-    request_body = GuestSeats,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = HoldView), NotStaff, KeyReused,
+    request_body = GuestSeats, params(("Idempotency-Key" = String, Header)), responses((status = 201, body = HoldView),
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "wrong_state, one_hold_per_show, sales_closed, seats_taken"),
@@ -295,8 +274,7 @@ async fn take_for_guest(
 
 /// List the seats held for callers in a show.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
-    params(("theatre" = String, Path), ("show" = Uuid, Path)),
-    responses((status = 200, body = Vec<CallerHoldView>), NotStaff,
+    responses((status = 200, body = Vec<CallerHoldView>),
         (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
 async fn callers(
     State(state): State<BackofficeState>,
@@ -309,9 +287,8 @@ async fn callers(
 ///
 /// Hold seats for a caller on the phone, `{"seats": [46], "name": …, "minutes": 60}`; sold like any hold.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
-    request_body = CallerHold,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = CallerHoldView), NotStaff, KeyReused,
+    request_body = CallerHold, params(("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = CallerHoldView),
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, waiting_list_first, wrong_state"),
@@ -326,11 +303,8 @@ async fn hold_for_caller(
 /// Release the seats of a caller.
 ///
 /// Release the seats of a caller, `{"reason": …}`.
-#[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds/{hold}/release", tag = "box office",
-    request_body = Reason,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds/{hold}/release",
+    tag = "box office", request_body = Reason, params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "wrong_state, hold_paying")))]
 async fn release_caller_hold(
@@ -359,10 +333,8 @@ struct BookingPath {
 /// A booking by `?reference=K7QM-2XPA`; or by `?q=ann`, a part of a name or an e-mail address (2 to 100
 /// characters), a list of `{"booking": …, "name": …, "email": …}`, newest first, 20 at most, of shows of the last
 /// 60 days and to come; the audit log records the search with their references.
-#[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings", tag = "box office",
-    params(("theatre" = String, Path), BookingQuery),
-    responses((status = 200, body = FoundAtCounter), NotStaff,
-        (status = 400, body = ProblemView, description = "malformed"),
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings", tag = "box office", params(BookingQuery),
+    responses((status = 200, body = FoundAtCounter),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn find_booking(
     State(state): State<BackofficeState>,
@@ -382,8 +354,7 @@ async fn find_booking(
 
 /// A booking.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings/{booking}", tag = "box office",
-    params(("theatre" = String, Path), ("booking" = Uuid, Path)),
-    responses((status = 200, body = CounterBooking), NotStaff,
+    responses((status = 200, body = CounterBooking),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn by_id(
     State(state): State<BackofficeState>,
@@ -394,8 +365,7 @@ async fn by_id(
 
 /// The tickets of a booking, to be printed. Each print is in the audit list.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/tickets", tag = "box office",
-    params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = Vec<PrintedTicket>), NotStaff, KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 200, body = Vec<PrintedTicket>),
         (status = 400, body = ProblemView, description = "key_missing"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
         (status = 409, body = ProblemView, description = "wrong_state")))]
@@ -413,14 +383,12 @@ async fn print(
 ///
 /// Refund a booking, or the seats of `"seats"`, with a manager's PIN.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/refund", tag = "box office",
-    request_body = RefundRequest,
-    params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking), NotStaff,
+    request_body = RefundRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = CounterBooking),
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short"),
-        (status = 422, body = ProblemView, description = "key_reused, pin_wrong"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+        (status = 422, body = ProblemView, description = "key_reused, pin_wrong")))]
 async fn refund(
     State(state): State<BackofficeState>,
     from: StaffRequest<BoxOffice, BookingPath>,
@@ -437,10 +405,8 @@ async fn refund(
 ///
 /// Undo your own sale of the last five minutes, unless one of its tickets was admitted, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/undo", tag = "box office",
-    request_body = Reason,
-    params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    request_body = Reason, params(("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = CounterBooking),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
         (status = 409, body = ProblemView, description = "undo_too_late, till_closed, wrong_state")))]
 async fn undo(
@@ -454,10 +420,8 @@ async fn undo(
 ///
 /// Pay out the money that waits at the counter, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/pay-out", tag = "box office",
-    request_body = Reason,
-    params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    request_body = Reason, params(("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = CounterBooking),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short")))]
 async fn pay_out(
@@ -476,15 +440,12 @@ async fn pay_out(
 /// Exchange a booking for other seats, `{"show": …, "hold": …, "total_minor": 2500, "from_total_minor": 1250,
 /// "reason": …}`, of the same show or another; the difference goes into your till, or back with a manager's PIN.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/exchange", tag = "box office",
-    request_body = ExchangeRequest,
-    params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = CounterBooking), NotStaff,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    request_body = ExchangeRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = CounterBooking),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking or show"),
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short, sales_closed, seats_taken"),
         (status = 410, body = ProblemView, description = "hold_expired"),
-        (status = 422, body = ProblemView, description = "key_reused, pin_wrong"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+        (status = 422, body = ProblemView, description = "key_reused, pin_wrong")))]
 async fn exchange_booking(
     State(state): State<BackofficeState>,
     from: StaffRequest<BoxOffice, BookingPath>,

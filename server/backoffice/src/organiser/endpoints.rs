@@ -20,12 +20,10 @@ use uuid::Uuid;
 
 use super::{films as all_films, layouts, screens, shows, standing, tariffs, theatres};
 use crate::BackofficeState;
-use crate::staff_request::{Managers, Organisers, ShowPath, StaffMutation, StaffRequest};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiQuery, Code, Problem};
-use identity::accounts::{Staff, StaffAction};
+use identity::accounts::{Managers, Organisers, ShowPath, Staff, StaffAction, StaffMutation, StaffRequest};
 
 #[derive(Deserialize)]
 struct ScreenPath {
@@ -60,8 +58,8 @@ struct LayoutPath {
 }
 
 /// The screens of your theatre.
-#[utoipa::path(get, path = "/theatres/{theatre}/screens", tag = "organiser", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<ScreenView>), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/screens", tag = "organiser",
+    responses((status = 200, body = Vec<ScreenView>)))]
 async fn list_screens(
     State(state): State<BackofficeState>,
     from: StaffRequest<Organisers>,
@@ -73,11 +71,8 @@ async fn list_screens(
 ///
 /// Add a screen with an imported layout: `{"name": …, "layout": …, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens", tag = "organiser", request_body = ScreenRequest,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = ScreenView), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 404, body = ProblemView, description = "No such room; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+    params(("Idempotency-Key" = String, Header)), responses((status = 201, body = ScreenView),
+        (status = 404, body = ProblemView, description = "No such room; also for another theatre's staff")))]
 async fn create_screen(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Organisers, (), ScreenRequest>,
@@ -89,12 +84,10 @@ async fn create_screen(
 ///
 /// Use another layout for shows planned from now on, `{"layout": …, "reason": …}`; planned shows keep theirs.
 /// `house_seats_gone` names house seats that it lacks.
-#[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/layout", tag = "organiser", request_body = PublishRequest,
-    params(("theatre" = String, Path), ("screen" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = ScreenView), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 404, body = ProblemView, description = "No such screen or room; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+#[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/layout", tag = "organiser",
+    request_body = PublishRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = ScreenView),
+        (status = 404, body = ProblemView, description = "No such screen or room; also for another theatre's staff")))]
 async fn publish(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Organisers, ScreenPath, PublishRequest>,
@@ -105,13 +98,8 @@ async fn publish(
 /// Import a layout: the public seating-plan JSON, or our own layout file. The answer lists all errors of the file; a
 /// refused file is not stored.
 #[utoipa::path(post, path = "/theatres/{theatre}/layouts", tag = "organiser", request_body = LayoutImport,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = LayoutView), NotStaff, OtherTheatre, KeyReused,
-        (status = 400, body = ProblemView, description = "layout_refused with `findings`, malformed, key_missing"),
-        (status = 409, body = ProblemView, description = "still_running"),
-        (status = 413, body = ProblemView, description = "too_large"),
-        (status = 415, body = ProblemView, description = "not_json"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+    params(("Idempotency-Key" = String, Header)), responses((status = 201, body = LayoutView),
+        (status = 400, body = ProblemView, description = "layout_refused with `findings`, malformed, key_missing")))]
 async fn import(
     State(state): State<BackofficeState>,
     from: StaffRequest<Organisers>,
@@ -135,8 +123,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// A layout that was imported in the theatre, or that one of its screens has.
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}", tag = "organiser",
-    params(("theatre" = String, Path), ("layout" = Uuid, Path)),
-    responses((status = 200, body = LayoutView), NotStaff, OtherTheatre))]
+    responses((status = 200, body = LayoutView)))]
 async fn layout(
     State(state): State<BackofficeState>,
     from: StaffRequest<Organisers, LayoutPath>,
@@ -147,9 +134,8 @@ async fn layout(
 /// Export a layout as a file.
 ///
 /// The layout as a file: `?form=seating_plan` (the public JSON) or `own` (as imported).
-#[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}/file", tag = "organiser",
-    params(("theatre" = String, Path), ("layout" = Uuid, Path), FileQuery),
-    responses((status = 200, description = "The file, JSON"), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}/file", tag = "organiser", params(FileQuery),
+    responses((status = 200, description = "The file, JSON")))]
 async fn file(
     State(state): State<BackofficeState>,
     from: StaffRequest<Organisers, LayoutPath>,
@@ -170,8 +156,7 @@ async fn file(
 
 /// Seats the house keeps in every show planned on this screen.
 #[utoipa::path(get, path = "/theatres/{theatre}/screens/{screen}/house-seats", tag = "organiser",
-    params(("theatre" = String, Path), ("screen" = String, Path)),
-    responses((status = 200, body = ScreenHouseSeats), NotStaff,
+    responses((status = 200, body = ScreenHouseSeats),
         (status = 404, body = ProblemView, description = "No such screen; also for another theatre's staff")))]
 async fn standing_seats(
     State(state): State<BackofficeState>,
@@ -184,9 +169,9 @@ async fn standing_seats(
 ///
 /// Block or unblock seats in shows planned from now on, `{"layout": …, "seats": ["A1"], "kept": true, "reason":
 /// "Press"}`.
-#[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/house-seats", tag = "organiser", request_body = ScreenHouseSeatsRequest,
-    params(("theatre" = String, Path), ("screen" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = ScreenHouseSeats), NotStaff, KeyReused,
+#[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/house-seats", tag = "organiser",
+    request_body = ScreenHouseSeatsRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = ScreenHouseSeats),
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "No such screen or room; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
@@ -198,18 +183,15 @@ async fn keep_standing_seats(
 }
 
 /// Films to choose from.
-#[utoipa::path(get, path = "/theatres/{theatre}/films", tag = "organiser", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<FilmChoice>), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/films", tag = "organiser",
+    responses((status = 200, body = Vec<FilmChoice>)))]
 async fn films(State(state): State<BackofficeState>, _: StaffRequest<Organisers>) -> ApiResult<Json<Vec<FilmChoice>>> {
     all_films::list(&state).await.map(Json)
 }
 
 /// Add a film to the list of all theatres.
 #[utoipa::path(post, path = "/theatres/{theatre}/films", tag = "organiser", request_body = FilmRequest,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = FilmChoice), NotStaff, OtherTheatre, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+    params(("Idempotency-Key" = String, Header)), responses((status = 201, body = FilmChoice)))]
 async fn add_film(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Organisers, (), FilmRequest>,
@@ -218,8 +200,8 @@ async fn add_film(
 }
 
 /// The prices of your theatre.
-#[utoipa::path(get, path = "/theatres/{theatre}/tariff", tag = "organiser", params(("theatre" = String, Path)),
-    responses((status = 200, body = TariffView), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/tariff", tag = "organiser",
+    responses((status = 200, body = TariffView)))]
 async fn tariff(State(state): State<BackofficeState>, from: StaffRequest<Organisers>) -> ApiResult<Json<TariffView>> {
     tariffs::current(&state, &from.theatre).await.map(Json)
 }
@@ -228,8 +210,7 @@ async fn tariff(State(state): State<BackofficeState>, from: StaffRequest<Organis
 ///
 /// Set the prices for shows planned from now on; names the `version` they were based on.
 #[utoipa::path(post, path = "/theatres/{theatre}/tariff", tag = "organiser", request_body = TariffRequest,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TariffView), NotStaff, OtherTheatre, KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 200, body = TariffView),
         (status = 400, body = ProblemView, description = "price_invalid, malformed, key_missing"),
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn set_tariff(
@@ -242,10 +223,8 @@ async fn set_tariff(
 /// Seven days of your theatre's programme, with planned shows, sales and cancellations.
 ///
 /// Seven days from `?from=2026-12-07`, with sales and cancellations.
-#[utoipa::path(get, path = "/theatres/{theatre}/programme", tag = "organiser",
-    params(("theatre" = String, Path), WeekQuery),
-    responses((status = 200, body = Vec<OrganisedShow>), NotStaff, OtherTheatre,
-        (status = 400, body = ProblemView, description = "malformed")))]
+#[utoipa::path(get, path = "/theatres/{theatre}/programme", tag = "organiser", params(WeekQuery),
+    responses((status = 200, body = Vec<OrganisedShow>)))]
 async fn week(
     State(state): State<BackofficeState>,
     from: StaffRequest<Organisers>,
@@ -256,8 +235,7 @@ async fn week(
 
 /// Plan weeks of shows by a pattern, all or none.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme", tag = "organiser", request_body = ShowsRequest,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = PlannedShows), NotStaff, KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 201, body = PlannedShows),
         (status = 400, body = ProblemView, description = "no_such_time, price_invalid, malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such screen or film; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, still_running")))]
@@ -270,8 +248,7 @@ async fn plan(
 
 /// A show of your theatre; if it was cancelled, with the progress of its refunds.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}", tag = "organiser",
-    params(("theatre" = String, Path), ("show" = Uuid, Path)),
-    responses((status = 200, body = OrganisedShow), NotStaff, OtherTheatre))]
+    responses((status = 200, body = OrganisedShow)))]
 async fn show(
     State(state): State<BackofficeState>,
     from: StaffRequest<Organisers, ShowPath>,
@@ -282,9 +259,9 @@ async fn show(
 /// Open or pause sales, change the terms of holds and the limit per person; and prices, while sales are closed.
 ///
 /// Open or pause the sales of a show, change holds and limits; prices while no seats can be taken.
-#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/terms", tag = "organiser", request_body = TermsRequest,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = OrganisedShow), NotStaff, KeyReused,
+#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/terms", tag = "organiser",
+    request_body = TermsRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = OrganisedShow),
         (status = 400, body = ProblemView, description = "no_such_time, price_invalid, malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "sales_closed, wrong_state, still_running")))]
@@ -298,10 +275,9 @@ async fn terms(
 /// Call a show off: sales stop, and every buyer is refunded in full.
 ///
 /// Call a show off, `{"reason": …}`: every buyer gets a full refund.
-#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/cancel", tag = "organiser", request_body = CancelShowRequest,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = OrganisedShow), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/cancel", tag = "organiser",
+    request_body = CancelShowRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 202, body = OrganisedShow),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn cancel(
@@ -316,11 +292,8 @@ async fn cancel(
 ///
 /// Take defective seats off sale and refund their buyers, `{"seats": ["C7"], "all_shows": false, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/defective-seats", tag = "organiser",
-    request_body = DefectiveSeatsRequest,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses(
-        (status = 202, body = DefectiveSeatsView, description = "Out of sale; bookings are undone within seconds"),
-        NotStaff, KeyReused,
+    request_body = DefectiveSeatsRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 202, body = DefectiveSeatsView, description = "Out of sale; bookings are undone within seconds"),
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state: it has begun, was cancelled or is being moved; still_running")))]
@@ -335,9 +308,8 @@ async fn defective_seats(
 /// Preview the move of a show to another screen of the theatre: the outcome for its buyers as of now.
 ///
 /// A preview of relocating a show to `?screen=` now.
-#[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser",
-    params(("theatre" = String, Path), ("show" = Uuid, Path), MoveQuery),
-    responses((status = 200, body = MovePreview), NotStaff,
+#[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", params(MoveQuery),
+    responses((status = 200, body = MovePreview),
         (status = 400, body = ProblemView, description = "price_invalid: a category of that room has none, malformed"),
         (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state: it is there already")))]
@@ -354,10 +326,9 @@ async fn preview_move(
 ///
 /// Relocate a show to another screen, `{"screen": …, "reason": …}`; with a `start` move a draft to another time.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
-    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    params(("Idempotency-Key" = String, Header)),
     responses((status = 200, body = OrganisedShow, description = "A draft with its new start"),
         (status = 202, body = OrganisedShow, description = "Continues in the background: `moved` has the progress"),
-        NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "no_such_time, price_invalid, malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, sales_closed, still_running")))]
@@ -373,10 +344,7 @@ async fn start_move(
 /// Add a theatre, in an existing `city` or a `new_city`.
 #[utoipa::path(post, path = "/theatres", tag = "organiser", request_body = TheatreRequest,
     params(("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = ManagedTheatre), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 404, body = ProblemView, description = "No such city"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+    responses((status = 201, body = ManagedTheatre), (status = 404, body = ProblemView, description = "No such city")))]
 async fn create_theatre(
     State(state): State<BackofficeState>,
     staff: Staff,
@@ -388,8 +356,7 @@ async fn create_theatre(
 }
 
 /// The details of your theatre.
-#[utoipa::path(get, path = "/theatres/{theatre}", tag = "organiser", params(("theatre" = String, Path)),
-    responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}", tag = "organiser", responses((status = 200, body = ManagedTheatre)))]
 async fn theatre(
     State(state): State<BackofficeState>,
     from: StaffRequest<Managers>,
@@ -401,9 +368,7 @@ async fn theatre(
 ///
 /// Change the name, the address, and while nothing is planned or sold the currency of a theatre.
 #[utoipa::path(post, path = "/theatres/{theatre}", tag = "organiser", request_body = TheatreChange,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    params(("Idempotency-Key" = String, Header)), responses((status = 200, body = ManagedTheatre),
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change_theatre(
     State(state): State<BackofficeState>,

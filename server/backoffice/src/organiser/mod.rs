@@ -40,12 +40,9 @@ pub use theatres::{
 };
 
 use domain::hidden_characters::is_bidi_override;
-use domain::roles::Role;
 
 use http::{ApiResult, Code, Problem};
 
-/// Roles that may use this module.
-pub const ROLES: &[Role] = &[Role::Manager, Role::Organiser];
 /// Maximum length of the name of a screen, a film or a language, characters.
 const MAX_NAME_CHARS: usize = 120;
 /// Maximum length of a film title, characters: the longest real ones have about 150.

@@ -16,7 +16,6 @@ use super::range::Range;
 use super::tables::{self, Table};
 use crate::BackofficeState;
 use http::problem::ApiResult;
-use http::shared_refusals::{NotStaffNorProgram, OtherTheatre};
 use http::{ApiPath, ApiQuery, Problem};
 use identity::api_keys::Caller;
 
@@ -64,31 +63,23 @@ impl FromRequestParts<BackofficeState> for ReportParams {
 /// Sales of your theatre by day, channel, category, film and show.
 ///
 /// Sales by day, channel, category, film, show; `?from=&to=` days, `&screen=` for one screen.
-#[utoipa::path(get, path = "/theatres/{theatre}/reports/sales", tag = "reports",
-    params(("theatre" = String, Path), ReportQuery),
-    responses((status = 200, body = SalesReport), NotStaffNorProgram, OtherTheatre,
-        (status = 400, body = ProblemView, description = "malformed: also more than 92 days"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/sales", tag = "reports", params(ReportQuery),
+    responses((status = 200, body = SalesReport),
+        (status = 400, body = ProblemView, description = "malformed: also more than 92 days")))]
 async fn sales(State(state): State<BackofficeState>, params: ReportParams) -> ApiResult<Json<SalesReport>> {
     super::sales(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
 /// The funnel from the first hold to the ticket, with the losses at each step.
-#[utoipa::path(get, path = "/theatres/{theatre}/reports/funnel", tag = "reports",
-    params(("theatre" = String, Path), ReportQuery),
-    responses((status = 200, body = FunnelReport), NotStaffNorProgram, OtherTheatre,
-        (status = 400, body = ProblemView, description = "malformed"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/funnel", tag = "reports", params(ReportQuery),
+    responses((status = 200, body = FunnelReport)))]
 async fn funnel(State(state): State<BackofficeState>, params: ReportParams) -> ApiResult<Json<FunnelReport>> {
     super::funnel(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
 /// Payments and refunds of your theatre, by the day of the money's movement.
-#[utoipa::path(get, path = "/theatres/{theatre}/reports/takings", tag = "reports",
-    params(("theatre" = String, Path), ReportQuery),
-    responses((status = 200, body = TakingsReport), NotStaffNorProgram, OtherTheatre,
-        (status = 400, body = ProblemView, description = "malformed"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/takings", tag = "reports", params(ReportQuery),
+    responses((status = 200, body = TakingsReport)))]
 async fn takings(State(state): State<BackofficeState>, params: ReportParams) -> ApiResult<Json<TakingsReport>> {
     super::takings(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
@@ -96,23 +87,17 @@ async fn takings(State(state): State<BackofficeState>, params: ReportParams) -> 
 /// Number of sales per seat of a screen.
 ///
 /// Sales count of each seat of a layout, `&screen=`.
-#[utoipa::path(get, path = "/theatres/{theatre}/reports/occupancy", tag = "reports",
-    params(("theatre" = String, Path), ReportQuery),
-    responses((status = 200, body = OccupancyReport), NotStaffNorProgram,
-        (status = 400, body = ProblemView, description = "malformed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff, and for its screens"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/occupancy", tag = "reports", params(ReportQuery),
+    responses((status = 200, body = OccupancyReport),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff, and for its screens")))]
 async fn occupancy(State(state): State<BackofficeState>, params: ReportParams) -> ApiResult<Json<OccupancyReport>> {
     super::occupancy(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
 /// A report as a CSV file: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or `seats`.
-#[utoipa::path(get, path = "/theatres/{theatre}/reports/csv/{table}", tag = "reports",
-    params(("theatre" = String, Path), ("table" = String, Path), ReportQuery),
-    responses((status = 200, content_type = "text/csv", body = String), NotStaffNorProgram,
-        (status = 400, body = ProblemView, description = "malformed"),
-        (status = 404, body = ProblemView, description = "No such table; also for another theatre's staff"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/csv/{table}", tag = "reports", params(ReportQuery),
+    responses((status = 200, content_type = "text/csv", body = String),
+        (status = 404, body = ProblemView, description = "No such table; also for another theatre's staff")))]
 async fn file(
     State(state): State<BackofficeState>,
     params: ReportParams,

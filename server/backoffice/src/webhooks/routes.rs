@@ -14,11 +14,10 @@ use uuid::Uuid;
 
 use super::{endpoints, theatre_booking};
 use crate::BackofficeState;
-use crate::staff_request::{Managers, StaffMutation, StaffRequest};
 use http::ApiPath;
 use http::idempotency::Answer;
 use http::problem::ApiResult;
-use http::shared_refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
+use identity::accounts::{Managers, StaffMutation, StaffRequest};
 use identity::api_keys::Caller;
 
 /// Roles that may read any booking of a theatre.
@@ -47,8 +46,8 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
 }
 
 /// The webhook endpoints of your theatre.
-#[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<EndpointView>), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems",
+    responses((status = 200, body = Vec<EndpointView>)))]
 async fn list(
     State(state): State<BackofficeState>,
     from: StaffRequest<Managers>,
@@ -61,8 +60,7 @@ async fn list(
 /// Add an endpoint, `{"url": "https://…", "events": […], "reason": …}`: only this response contains `secret`, see
 /// *Webhooks out*.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks", tag = "systems", request_body = EndpointRequest,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = EndpointMade), NotStaff, OtherTheatre, KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 201, body = EndpointMade),
         (status = 400, body = ProblemView, description = "malformed: also an address that is not on the public internet; key_missing"),
         (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running")))]
 async fn make(
@@ -75,10 +73,9 @@ async fn make(
 /// Rotate the secret of an endpoint; for a day, messages carry a signature of the old one as well.
 ///
 /// Replace the secret of an endpoint, `{"reason": …}`.
-#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems", request_body = ReasonRequest,
-    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = EndpointMade), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems",
+    request_body = ReasonRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = EndpointMade),
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn rotate(
@@ -91,10 +88,8 @@ async fn rotate(
 /// Switch an endpoint on or off, or remove it.
 ///
 /// Set its state, `{"state": "on" | "off" | "removed", "reason": …}`.
-#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/state", tag = "systems", request_body = EndpointChange,
-    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/state", tag = "systems",
+    request_body = EndpointChange, params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change(
@@ -107,8 +102,7 @@ async fn change(
 
 /// The latest 100 deliveries of an endpoint with their outcomes, the newest first.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries", tag = "systems",
-    params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
-    responses((status = 200, body = Vec<DeliveryView>), NotStaff,
+    responses((status = 200, body = Vec<DeliveryView>),
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff")))]
 async fn list_deliveries(
     State(state): State<BackofficeState>,
@@ -121,11 +115,8 @@ async fn list_deliveries(
 ///
 /// Deliver a message again, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", tag = "systems",
-    request_body = ReasonRequest,
-    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),
-        ("Idempotency-Key" = String, Header)),
-    responses((status = 202, description = "Queued; `delivery` is the id of the new one"), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    request_body = ReasonRequest, params(("Idempotency-Key" = String, Header)),
+    responses((status = 202, description = "Queued; `delivery` is the id of the new one"),
         (status = 404, body = ProblemView, description = "No such delivery; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running")))]
 async fn replay(
@@ -138,10 +129,8 @@ async fn replay(
 
 /// A booking of your theatre. A program with a key sees the buyer only if the key allows it.
 #[utoipa::path(get, path = "/theatres/{theatre}/bookings/{booking}", tag = "systems",
-    params(("theatre" = String, Path), ("booking" = Uuid, Path)),
-    responses((status = 200, body = TheatreBookingView), NotStaffNorProgram,
-        (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+    responses((status = 200, body = TheatreBookingView),
+        (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn read_booking(
     State(state): State<BackofficeState>,
     caller: Caller,

@@ -12,17 +12,15 @@ use domain::api::accounts::{
     AccountView, AuditQuery, AuditView, ForgottenRequest, GrantRequest, LoginRequest, LoginView, NextStep,
     PasswordChange, ProofRequest, RegisterRequest, ResetRequest, StaffView,
 };
-use domain::roles::Role;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{SignedIn, Staff, grants};
+use super::{Managers, SignedIn, StaffMutation, StaffRequest, grants};
 use crate::{IdentityState, Visitor, accounts, audit};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath, ApiQuery, ClientAddress, Problem};
+use http::{ApiJson, ApiQuery, ClientAddress, Problem};
 
 /// The routes of accounts, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<IdentityState> {
@@ -62,11 +60,8 @@ impl<'a> Registration<'a> {
 ///
 /// Register, `{"name": …, "email": …, "password": …}`; 201, also for a known address.
 #[utoipa::path(post, path = "/users/register", tag = "accounts", request_body = RegisterRequest,
-    params(("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = NextStep), KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid, password_unusable"),
-        (status = 429, body = ProblemView, description = "too_many_attempts"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+    params(("Idempotency-Key" = String, Header)), responses((status = 201, body = NextStep),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid, password_unusable")))]
 async fn register(
     State(state): State<IdentityState>,
     visitor: Visitor,
@@ -84,10 +79,7 @@ async fn register(
 /// Sign in, `{"email": …, "password": …}`: a cookie; with `"token": true` a token instead.
 #[utoipa::path(post, path = "/users/login", tag = "accounts", request_body = LoginRequest,
     responses((status = 200, body = LoginView, description = "With a cookie, or with `token`"),
-        (status = 400, body = ProblemView, description = "malformed"),
-        (status = 401, body = ProblemView, description = "login_failed"),
-        (status = 429, body = ProblemView, description = "too_many_attempts"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+        (status = 401, body = ProblemView, description = "login_failed")))]
 async fn login(
     State(state): State<IdentityState>,
     visitor: Visitor,
@@ -113,8 +105,7 @@ async fn logout(State(state): State<IdentityState>, headers: HeaderMap) -> ApiRe
 }
 
 /// Sign out everywhere: every browser and every token.
-#[utoipa::path(post, path = "/users/logout-everywhere", tag = "accounts",
-    responses((status = 204), (status = 401, body = ProblemView, description = "not_signed_in")))]
+#[utoipa::path(post, path = "/users/logout-everywhere", tag = "accounts", responses((status = 204)))]
 async fn logout_everywhere(State(state): State<IdentityState>, SignedIn(session): SignedIn) -> ApiResult<Response> {
     Ok(signed_out_response(accounts::end_all(&state, &session).await?))
 }
@@ -129,8 +120,7 @@ fn signed_out_response(gone: accounts::SignOutHeaders) -> Response {
 }
 
 /// Your account.
-#[utoipa::path(get, path = "/users/me", tag = "accounts",
-    responses((status = 200, body = AccountView), (status = 401, body = ProblemView, description = "not_signed_in")))]
+#[utoipa::path(get, path = "/users/me", tag = "accounts", responses((status = 200, body = AccountView)))]
 async fn me(State(state): State<IdentityState>, SignedIn(session): SignedIn) -> ApiResult<Json<AccountView>> {
     let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
     Ok(Json(account.ok_or_else(|| Problem::not_found("account"))?))
@@ -138,10 +128,7 @@ async fn me(State(state): State<IdentityState>, SignedIn(session): SignedIn) -> 
 
 /// Mail a link that proves that your address is yours.
 #[utoipa::path(post, path = "/users/me/email/link", tag = "accounts", params(("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = NextStep), KeyReused,
-        (status = 400, body = ProblemView, description = "key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+    responses((status = 202, body = NextStep), (status = 400, body = ProblemView, description = "key_missing")))]
 async fn send_proof(
     State(state): State<IdentityState>,
     SignedIn(session): SignedIn,
@@ -157,11 +144,7 @@ async fn send_proof(
 /// The link of the mail has the token, `{"token": …}`.
 #[utoipa::path(post, path = "/users/me/email/proof", tag = "accounts", request_body = ProofRequest,
     params(("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = AccountView), KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 410, body = ProblemView, description = "link_invalid"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+    responses((status = 200, body = AccountView), (status = 410, body = ProblemView, description = "link_invalid")))]
 async fn prove(
     State(state): State<IdentityState>,
     SignedIn(session): SignedIn,
@@ -179,9 +162,7 @@ async fn prove(
 #[utoipa::path(post, path = "/users/me/password", tag = "accounts", request_body = PasswordChange,
     responses((status = 200, body = AccountView, description = "With a new cookie, for a browser"),
         (status = 400, body = ProblemView, description = "malformed, password_unusable"),
-        (status = 401, body = ProblemView, description = "not_signed_in, login_failed: the old password is wrong"),
-        (status = 429, body = ProblemView, description = "too_many_attempts"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+        (status = 401, body = ProblemView, description = "not_signed_in, login_failed: the old password is wrong")))]
 async fn change_password(
     State(state): State<IdentityState>,
     SignedIn(session): SignedIn,
@@ -197,10 +178,8 @@ async fn change_password(
 ///
 /// Request a mail with a link for a new password, `{"email": …}`; 202, also for an unknown address.
 #[utoipa::path(post, path = "/users/password/forgotten", tag = "accounts", request_body = ForgottenRequest,
-    params(("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = NextStep), KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+    params(("Idempotency-Key" = String, Header)), responses((status = 202, body = NextStep),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid")))]
 async fn forgotten(
     State(state): State<IdentityState>,
     visitor: Visitor,
@@ -233,12 +212,9 @@ impl ResetIntent {
 ///
 /// The link of the mail has the token, `{"token": …, "password": …}`.
 #[utoipa::path(post, path = "/users/password/reset", tag = "accounts", request_body = ResetRequest,
-    params(("Idempotency-Key" = String, Header)),
-    responses((status = 204), KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 400, body = ProblemView, description = "malformed, key_missing, password_unusable"),
-        (status = 410, body = ProblemView, description = "link_invalid"),
-        (status = 429, body = ProblemView, description = "too_many_attempts"),
-        (status = 503, body = ProblemView, description = "overloaded")))]
+        (status = 410, body = ProblemView, description = "link_invalid")))]
 async fn reset(
     State(state): State<IdentityState>,
     visitor: Visitor,
@@ -252,51 +228,39 @@ async fn reset(
 }
 
 /// The staff of your theatre.
-#[utoipa::path(get, path = "/theatres/{theatre}/staff", tag = "staff", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<StaffView>), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/staff", tag = "staff",
+    responses((status = 200, body = Vec<StaffView>)))]
 async fn list_staff(
     State(state): State<IdentityState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Managers>,
 ) -> ApiResult<Json<Vec<StaffView>>> {
-    staff.at(&theatre, &[Role::Manager])?;
-    grants::list(&state, &theatre).await.map(Json)
+    grants::list(&state, &from.theatre).await.map(Json)
 }
 
 /// Give or take a role in your theatre. The account's sessions end.
 ///
 /// Grant or revoke a role: `{"email": …, "role": "box_office", "granted": true, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/staff", tag = "staff", request_body = GrantRequest,
-    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), NotStaff, KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 404, body = ProblemView, description = "No such account; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "last_manager, email_unproven, still_running"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+        (status = 409, body = ProblemView, description = "last_manager, email_unproven, still_running")))]
 async fn change_role(
     State(state): State<IdentityState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<GrantRequest>,
+    mutation: StaffMutation<Managers, (), GrantRequest>,
 ) -> ApiResult<Answer> {
-    staff.at(&theatre, &[Role::Manager])?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/staff"), &request);
-    grants::change(&state, &staff, &theatre, &request, &intent).await
+    grants::change(&state, &mutation.from.staff, &mutation.from.theatre, &mutation.body, &mutation.intent).await
 }
 
 /// The audit list of your theatre, the newest entries first.
 ///
 /// The audit log of your theatre: actor, action, time, reason; `?before=` a number.
-#[utoipa::path(get, path = "/theatres/{theatre}/audit", tag = "staff",
-    params(("theatre" = String, Path), AuditQuery),
-    responses((status = 200, body = Vec<AuditView>), NotStaff, OtherTheatre))]
+#[utoipa::path(get, path = "/theatres/{theatre}/audit", tag = "staff", params(AuditQuery),
+    responses((status = 200, body = Vec<AuditView>)))]
 async fn acts(
     State(state): State<IdentityState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
+    from: StaffRequest<Managers>,
     ApiQuery(query): ApiQuery<AuditQuery>,
 ) -> ApiResult<Json<Vec<AuditView>>> {
-    staff.at(&theatre, &[Role::Manager])?;
-    Ok(Json(audit::of_theatre(&state.pg, &theatre, query.before).await?))
+    Ok(Json(audit::of_theatre(&state.pg, &from.theatre, query.before).await?))
 }

@@ -27,6 +27,7 @@ mod pin;
 mod register;
 mod sessions;
 mod staff;
+mod staff_request;
 mod tokens;
 
 pub use account::{has_proven_address, name_and_address, of_account};
@@ -43,6 +44,7 @@ pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
 pub use register::{prove, register, send_proof};
 pub use sessions::{Session, SignedIn, of_request, purge_forever, session_cookie_name, session_to_end};
 pub use staff::{Staff, may_at, works_at};
+pub use staff_request::{BoxOffice, Managers, Organisers, Roles, ShowPath, StaffMutation, StaffRequest};
 
 use tokio::sync::Notify;
 

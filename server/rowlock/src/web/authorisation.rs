@@ -7,6 +7,7 @@
 use domain::roles::Role;
 
 use super::budget::{BROWSING, CHOOSING, NEVER, OPENING, REPORT, RouteTerms};
+use identity::accounts::{Organisers, Roles as _};
 
 /// The callers that may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ use Access::{Account, Chain, Owner, Public, Signed, Staff, StaffOrKey, Visitor};
 const COUNTER: Access = Staff(&[Role::BoxOffice]);
 const MANAGERS: Access = Staff(&[Role::Manager]);
 /// Organisers and managers, who plan shows.
-const ORGANISERS: Access = Staff(backoffice::organiser::ROLES);
+const ORGANISERS: Access = Staff(Organisers::ROLES);
 const REPORTS: Access = StaffOrKey(&[Role::Manager, Role::Organiser]);
 
 /// All routes of the API.
@@ -79,6 +80,7 @@ pub const TABLE: &[RouteAccess] = &[
     ("GET", "/api/v1/shows/{show}/seats", Public, CHOOSING),
     ("GET", "/api/v1/shows/{id}/dots", Public, OPENING),
     ("GET", "/api/v1/shows/{show}/best", Public, CHOOSING),
+    ("GET", "/api/v1/shows/{show}/sold-seats", Public, BROWSING),
     ("GET", "/api/v1/shows/{show}/live", Visitor, NEVER),
     ("POST", "/api/v1/shows/{show}/holds", Visitor, CHOOSING),
     ("GET", "/api/v1/shows/{show}/hold", Visitor, CHOOSING),
@@ -191,7 +193,7 @@ pub const TABLE: &[RouteAccess] = &[
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/undo", COUNTER, NEVER),
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/pay-out", COUNTER, NEVER),
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/exchange", COUNTER, NEVER),
-    ("POST", "/api/v1/theatres/{theatre}/shows/{show}/waiting-room", Staff(&[Role::Manager, Role::Organiser]), NEVER),
+    ("POST", "/api/v1/theatres/{theatre}/shows/{show}/waiting-room", ORGANISERS, NEVER),
 ];
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The OpenAPI document: derived from the handlers, completed in one place.
 //!
-//! A handler documents its body, its success and the problem codes it adds. The refusals of extractors and layers are added
-//! here, from the facts they act on: the parameters, the body, the method and the row in [`TABLE`]. So a new endpoint is
-//! documented whole, and a new layer is documented once.
+//! A handler documents its body, its success and the problem codes it adds. The parameters in its path are added here,
+//! and the refusals of extractors and layers, from the facts they act on: the parameters, the body, the method and the
+//! row in [`TABLE`]. So a new endpoint is documented whole, and a new layer is documented once.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -39,24 +39,32 @@ const TAGS: [(&str, &str); 16] = [
     ("systems", "API keys and outgoing webhooks of a theatre."),
 ];
 
-/// Descriptions of parameters that many operations share, by name. A description by the handler takes precedence.
-const PARAMETERS: [(&str, &str); 17] = [
-    ("api_key", "Id of the key; not the key"),
-    ("booking", "Id of the booking"),
-    ("delivery", "Number of the delivery"),
-    ("endpoint", "Id of the endpoint"),
+/// Parameters in paths: name, kind and description. One that its handler documents takes precedence.
+const PATH_PARAMETERS: &[(&str, &str, &str)] = &[
+    ("api_key", "uuid", "Id of the key; not the key"),
+    ("booking", "uuid", "Id of the booking"),
+    ("delivery", "int64", "Number of the delivery"),
+    ("endpoint", "uuid", "Id of the endpoint"),
+    ("flag", "uuid", "Id of the entry"),
+    ("hold", "uuid", "Id of the hold"),
+    ("layout", "uuid", "Id of the room"),
+    ("parked", "int64", "Number of the effect that is parked"),
+    ("screen", "string", "Slug of the screen"),
+    ("seat", "uint32", "Index of the seat"),
+    ("show", "uuid", "Id of the show"),
+    (
+        "table",
+        "string",
+        "Name of the table: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or `seats`",
+    ),
+    ("theatre", "string", "Slug of the theatre"),
+    ("till", "uuid", "Id of the till"),
+];
+
+/// Descriptions of other parameters that many operations share, by name. A description by the handler takes precedence.
+const PARAMETERS: [(&str, &str); 3] = [
     ("epoch", "Epoch of the map a returning reader has"),
-    ("flag", "Id of the entry"),
-    ("hold", "Id of the hold"),
-    ("layout", "Id of the room"),
-    ("parked", "Number of the effect that is parked"),
     ("Queue-Ticket", "Your ticket, where it is no cookie"),
-    ("screen", "Slug of the screen"),
-    ("seat", "Index of the seat"),
-    ("show", "Id of the show"),
-    ("table", "Name of the table: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or `seats`"),
-    ("theatre", "Slug of the theatre"),
-    ("till", "Id of the till"),
     ("version", "Version of the map a returning reader has"),
 ];
 
@@ -81,17 +89,22 @@ struct Facts {
     has_body: bool,
     is_change: bool,
     is_of_show: bool,
+    is_of_theatre: bool,
 }
 
 /// A refusal of extractors and layers, independent of the handler: its status, what it says, and where it applies.
 type SharedRefusal = (&'static str, &'static str, fn(&Facts) -> bool);
 
-/// All of them. A description of the same status by the handler takes precedence.
-const SHARED_REFUSALS: [SharedRefusal; 14] = [
+/// All of them; of one status, the first that applies. A description of a status by the handler takes precedence.
+const SHARED_REFUSALS: [SharedRefusal; 18] = [
     ("400", "malformed, key_missing, key_malformed", |facts| facts.has_key),
     ("400", "malformed", |facts| facts.has_query || facts.has_body),
+    ("401", "not_signed_in, token_invalid", |facts| matches!(facts.access, Access::StaffOrKey(_))),
+    ("401", "not_signed_in", |facts| facts.is_of_theatre || matches!(facts.access, Access::Account | Access::Chain)),
     ("401", "token_invalid", |facts| !matches!(facts.access, Access::Public | Access::Signed)),
+    ("403", "not_allowed", |facts| facts.is_of_theatre || matches!(facts.access, Access::Chain)),
     ("403", "foreign_origin", |facts| facts.is_change),
+    ("404", "Also for another theatre's staff", |facts| facts.is_of_theatre),
     ("404", "not_found", |facts| facts.has_path),
     ("409", "still_running", |facts| facts.has_key),
     ("413", "too_large", |facts| facts.has_body),
@@ -138,24 +151,25 @@ fn complete_operation(method: &str, path: &str, operation: &mut Map<String, Valu
         let says = format!("{says}\n\nFor: {audience}.");
         operation.insert("description".to_owned(), says.trim_start().into());
     }
-    let mut parameters = operation.remove("parameters").and_then(|parameters| match parameters {
-        Value::Array(parameters) => Some(parameters),
-        _ => None,
-    });
-    for parameter in parameters.iter_mut().flatten() {
-        complete_parameter(parameter);
-    }
-    let is_in = |place: &str| parameters.iter().flatten().any(|parameter| parameter["in"] == place);
+    let mut documented = match operation.remove("parameters") {
+        Some(Value::Array(documented)) => documented,
+        _ => Vec::new(),
+    };
+    documented.iter_mut().for_each(complete_parameter);
+    let mut parameters = path_parameters(path, &documented);
+    parameters.extend(documented);
+    let is_in = |place: &str| parameters.iter().any(|parameter| parameter["in"] == place);
     let facts = Facts {
         access,
-        has_key: parameters.iter().flatten().any(|parameter| parameter["name"] == "Idempotency-Key"),
+        has_key: parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key"),
         has_query: is_in("query"),
         has_path: is_in("path"),
         has_body: operation.contains_key("requestBody"),
         is_change: method != "get",
         is_of_show: path.starts_with("/api/v1/shows/{") || path == "/api/v1/bookings",
+        is_of_theatre: matches!(access, Access::Staff(_) | Access::StaffOrKey(_)),
     };
-    if let Some(parameters) = parameters {
+    if !parameters.is_empty() {
         operation.insert("parameters".to_owned(), Value::Array(parameters));
     }
     let Some(responses) = operation.entry("responses").or_insert_with(|| json!({})).as_object_mut() else { return };
@@ -201,6 +215,22 @@ fn security_schemes(is_https: bool) -> Value {
         "theatre_key": { "type": "http", "scheme": "bearer", "bearerFormat": "rlk_…",
             "description": "A key of a theatre, for its reports and bookings." },
     })
+}
+
+/// The parameters in a path that its handler does not document.
+fn path_parameters(path: &str, documented: &[Value]) -> Vec<Value> {
+    let names = path.split(['{', '}']).skip(1).step_by(2);
+    let missing = names.filter(|name| documented.iter().all(|parameter| parameter["name"] != *name));
+    let known = missing.filter_map(|name| PATH_PARAMETERS.iter().find(|(known, ..)| *known == name));
+    let described = known.map(|(name, kind, says)| {
+        let schema = match *kind {
+            "string" => json!({ "type": "string" }),
+            "uuid" => json!({ "type": "string", "format": "uuid" }),
+            integer => json!({ "type": "integer", "format": integer }),
+        };
+        json!({ "name": name, "in": "path", "required": true, "description": says, "schema": schema })
+    });
+    described.collect()
 }
 
 fn complete_parameter(parameter: &mut Value) {
@@ -370,6 +400,7 @@ mod tests {
             ("/api/v1/shows/{show}/holds/{hold}/leave", "post", ["403", "404"]),
             ("/api/v1/bookings/{booking}/confirm", "post", ["400", "415"]),
             ("/api/v1/theatres/{theatre}/audit", "get", ["400", "404"]),
+            ("/api/v1/theatres/{theatre}/films", "get", ["401", "403"]),
             ("/api/v1/users/login", "post", ["413", "415"]),
             ("/api/v1/theatres/{theatre}/door/shows/{show}/scans", "post", ["415", "422"]),
         ] {
@@ -377,6 +408,17 @@ mod tests {
             for status in statuses {
                 assert!(responses[status].is_object(), "{method} {path} {status}");
             }
+        }
+    }
+
+    #[test]
+    fn every_parameter_in_a_path_is_documented() {
+        let document = document();
+        for (name, operation) in operations(&document) {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let in_path = parameters.filter(|parameter| parameter["in"] == "path");
+            let documented: BTreeSet<_> = in_path.filter_map(|parameter| parameter["name"].as_str()).collect();
+            assert_eq!(documented, name.split(['{', '}']).skip(1).step_by(2).collect(), "{name}");
         }
     }
 

@@ -79,8 +79,8 @@ impl SeatsView {
 /// The states of all seats, for programs that do not want a socket. `ETag` is the version.
 ///
 /// The state of every seat, a digit each, and the places left in areas. Never cached; `ETag` is the version.
-#[utoipa::path(get, path = "/shows/{show}/seats", tag = "live", params(("show" = Uuid, Path)),
-    responses((status = 200, body = SeatsView), (status = 304), (status = 404)))]
+#[utoipa::path(get, path = "/shows/{show}/seats", tag = "live",
+    responses((status = 200, body = SeatsView), (status = 304)))]
 async fn seats(
     State(state): State<SeatsState>,
     ApiPath(show): ApiPath<Uuid>,
@@ -117,10 +117,10 @@ struct LiveQuery {
 
 /// Every change as it happens, as binary frames over a WebSocket, see *The live map*.
 #[utoipa::path(get, path = "/shows/{show}/live", tag = "live",
-    params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
+    params(("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
         ("sections" = Option<String>, Query, description = "Numbers of sections, `2,5`: only their changes")),
-    responses((status = 101), (status = 400), (status = 403), (status = 404),
-        (status = 409, description = "sales_closed: the show was cancelled"), (status = 429), (status = 503)))]
+    responses((status = 101), (status = 403), (status = 409, description = "sales_closed: the show was cancelled"),
+        (status = 429), (status = 503)))]
 async fn live(
     State(state): State<SeatsState>,
     visitor: Visitor,
@@ -189,10 +189,10 @@ struct BestQuery {
 ///
 /// Best available: `?count=3&category=gold&most=3` adjacent seats, best first; holds nothing.
 #[utoipa::path(get, path = "/shows/{show}/best", tag = "live",
-    params(("show" = Uuid, Path), ("count" = usize, Query, description = "How many seats, 1 to 10"),
+    params(("count" = usize, Query, description = "How many seats, 1 to 10"),
         ("category" = Option<String>, Query, description = "Name of a category, `gold`: only its seats"),
         ("most" = Option<usize>, Query, description = "Suggestions at most, 1 to 8; 3 unless said")),
-    responses((status = 200, body = BestView), (status = 400, description = "malformed, seat_count"), (status = 404),
+    responses((status = 200, body = BestView), (status = 400, description = "malformed, seat_count"),
         (status = 409, description = "sales_closed: the show was cancelled")))]
 async fn best(
     State(state): State<SeatsState>,

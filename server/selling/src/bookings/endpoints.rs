@@ -18,11 +18,10 @@ use super::checkout::at_once::create_and_pay;
 use super::checkout::confirm;
 use super::checkout::create::{Order, create};
 use super::views::view;
-use super::{cancel, parked, seat_offers};
+use super::{cancel, parked, seat_offers, sold_seats};
 use crate::SellingState;
 use admission::fairness::LimitedCaller;
 use http::idempotency::{IdempotencyKey, Intent, Prefer, run_once};
-use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::telemetry;
@@ -37,6 +36,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
         .routes(routes!(story))
         .routes(routes!(choose))
         .merge(parked::routes())
+        .merge(sold_seats::routes())
 }
 
 /// Check out: a live hold becomes a booking; with `pay` it is paid for in the same step.
@@ -47,7 +47,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
     params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 201, body = BookingView),
         (status = 200, body = BookingView, description = "With `pay`: it is paid for already, or being paid for"),
-        (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
+        (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 403, body = ProblemView, description = "email_code_wanted: have a code mailed and enter it, then come back"),
         (status = 404, body = ProblemView, description = "Also for a guest's cookie from before they signed in"),
@@ -81,8 +81,9 @@ async fn make(
 }
 
 /// Your booking.
-#[utoipa::path(get, path = "/bookings/{booking}", tag = "bookings", params(("booking" = Uuid, Path)),
-    responses((status = 200, body = BookingView), (status = 404, body = ProblemView, description = "Also for another's")))]
+#[utoipa::path(get, path = "/bookings/{booking}", tag = "bookings",
+    responses((status = 200, body = BookingView),
+        (status = 404, body = ProblemView, description = "Also for another's")))]
 async fn read(
     State(state): State<SellingState>,
     visitor: Visitor,
@@ -98,10 +99,9 @@ async fn read(
 ///
 /// Pay: with `payment_token` directly, without one at `pay_url`.
 #[utoipa::path(post, path = "/bookings/{booking}/confirm", tag = "bookings", request_body = ConfirmRequest,
-    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
-        ("Prefer" = Option<String>, Header, description = "respond-async")),
+    params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 200, body = BookingView, description = "How it stands: confirmed, cancelled, or pending with `pay_url`"),
-        (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
+        (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, wrong_state, still_running"),
         (status = 410, body = ProblemView, description = "hold_expired"),
@@ -133,10 +133,9 @@ async fn pay(
 ///
 /// Cancel all of it, or the seats of `{"seats": [46], "labels": ["C7"]}`: with `labels`, none that is called otherwise by now.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
-    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
-        ("Prefer" = Option<String>, Header, description = "respond-async")),
+    params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 200, body = BookingView, description = "How it stands now"),
-        (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
+        (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_twice, unknown_seat"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, sales_closed: it is being undone anyway, still_running")))]
@@ -167,11 +166,9 @@ async fn undo(
 ///
 /// `{"take": true}`: accept the seats offered after a relocation; `false`: a full refund.
 #[utoipa::path(post, path = "/bookings/{booking}/seat-offer", tag = "bookings", request_body = SeatOfferAnswer,
-    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
-        ("Prefer" = Option<String>, Header, description = "respond-async")),
+    params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 200, body = BookingView, description = "How it stands now"),
-        (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "wrong_state: nothing to answer, or not any more; still_running")))]
 async fn choose(
@@ -194,8 +191,9 @@ async fn choose(
 }
 
 /// The history of your booking: each event with actor, reason and time.
-#[utoipa::path(get, path = "/bookings/{booking}/events", tag = "bookings", params(("booking" = Uuid, Path)),
-    responses((status = 200, body = Vec<BookingEventView>), (status = 404, body = ProblemView, description = "Also for another's")))]
+#[utoipa::path(get, path = "/bookings/{booking}/events", tag = "bookings",
+    responses((status = 200, body = Vec<BookingEventView>),
+        (status = 404, body = ProblemView, description = "Also for another's")))]
 async fn story(
     State(state): State<SellingState>,
     visitor: Visitor,

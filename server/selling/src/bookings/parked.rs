@@ -10,25 +10,22 @@ use domain::api::ProblemView;
 use domain::api::parked::ParkedView;
 use domain::api::systems::ReasonRequest;
 use domain::booking::{BookingEvent, Effect};
-use domain::roles::Role;
 use domain::time::Timestamp;
+use serde::Deserialize;
 use sqlx::{PgConnection, PgPool};
-use strum::{EnumString, IntoStaticStr};
+use strum::EnumString;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::cancel::reason_of;
 use super::checkout::create::move_problem;
 use super::ledger;
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
-use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath, ApiResult, Problem};
-use identity::accounts::Staff;
-use identity::audit::{self, AuditEntry};
+use http::idempotency::Answer;
+use http::{ApiResult, Problem};
+use identity::accounts::{Managers, StaffAction, StaffMutation, StaffRequest, reason_of};
 use platform::clock::rfc3339;
 
 /// The effect name of a difference between a gateway's ledger and our payment.
@@ -38,7 +35,7 @@ const LEDGER: &str = "compare_ledger";
 const SETTLED_AS: &str = "refunded";
 
 /// A decision about a parked effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum Decision {
     /// Puts the effect back in the queue.
@@ -141,25 +138,16 @@ pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<Has
 /// 404 when it is not parked (any more) or another theatre's, 400 when the reason is invalid.
 pub async fn decide_parked(
     state: &SellingState,
-    staff: &Staff,
-    (theatre, id, decision): (&str, i64, Decision),
-    request: &ReasonRequest,
-    intent: &Intent,
+    action: &StaffAction<'_>,
+    id: i64,
+    decision: Decision,
 ) -> ApiResult<Answer> {
-    let now = state.clock.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer);
-    }
-    let reason = reason_of(&request.reason)?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    let reference = decide(&mut tx, (id, Some(theatre)), decision, reason, now).await?;
-    let subject = format!("booking {reference}");
-    let entry = AuditEntry::by(staff.session.account, decision.act(), subject, reason).at(theatre);
-    audit::record(&mut tx, &entry, now).await?;
-    let answer = intent.commit(tx, Answer::no_content(), now).await?;
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let reference = decide(&mut begun.tx, (id, Some(action.theatre)), decision, begun.reason, begun.now).await?;
+    let answer = begun.finish(decision.act(), format!("booking {reference}"), Answer::no_content()).await?;
     outbox::wake(state);
     Ok(answer)
 }
@@ -268,15 +256,15 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 ///
 /// Parked effects of your bookings, which wait for a person, oldest first; a difference between a gateway's ledger
 /// and a payment here has the effect `compare_ledger`.
-#[utoipa::path(get, path = "/theatres/{theatre}/parked", tag = "bookings", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<ParkedView>), NotStaff, OtherTheatre))]
-async fn list(
-    State(state): State<SellingState>,
-    staff: Staff,
-    ApiPath(theatre): ApiPath<String>,
-) -> ApiResult<Json<Vec<ParkedView>>> {
-    staff.at(&theatre, &[Role::Manager])?;
-    parked_at(&state, &theatre).await.map(Json)
+#[utoipa::path(get, path = "/theatres/{theatre}/parked", tag = "bookings",
+    responses((status = 200, body = Vec<ParkedView>)))]
+async fn list(State(state): State<SellingState>, from: StaffRequest<Managers>) -> ApiResult<Json<Vec<ParkedView>>> {
+    parked_at(&state, &from.theatre).await.map(Json)
+}
+
+#[derive(Deserialize)]
+struct ParkedPath {
+    parked: i64,
 }
 
 /// Retry a parked effect.
@@ -284,19 +272,13 @@ async fn list(
 /// Retry a parked effect, `{"reason": …}`. A difference is compared again, and money that is not recorded here
 /// becomes a late payment.
 #[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/retry", tag = "bookings", request_body = ReasonRequest,
-    params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+    params(("Idempotency-Key" = String, Header)), responses((status = 204),
+        (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff")))]
 async fn retry(
-    state: State<SellingState>,
-    staff: Staff,
-    path: ApiPath<(String, i64)>,
-    key: IdempotencyKey,
-    request: ApiJson<ReasonRequest>,
+    State(state): State<SellingState>,
+    mutation: StaffMutation<Managers, ParkedPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
-    decide_request(state, staff, path, Decision::Retry, key, request).await
+    decide_parked(&state, &mutation.action(&mutation.body.reason), mutation.from.path.parked, Decision::Retry).await
 }
 
 /// Close a parked effect, because it was done in another way or need not be done.
@@ -305,32 +287,13 @@ async fn retry(
 /// payment that waits for seats is refunded, a ledger difference is not listed again.
 ///
 /// A refund then counts as paid back, and late money is refunded.
-#[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/settle", tag = "bookings", request_body = ReasonRequest,
-    params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+#[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/settle", tag = "bookings",
+    request_body = ReasonRequest, params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state: the booking moved at the same moment, or late money went another way; still_running")))]
 async fn settle(
-    state: State<SellingState>,
-    staff: Staff,
-    path: ApiPath<(String, i64)>,
-    key: IdempotencyKey,
-    request: ApiJson<ReasonRequest>,
-) -> ApiResult<Answer> {
-    decide_request(state, staff, path, Decision::Close, key, request).await
-}
-
-async fn decide_request(
     State(state): State<SellingState>,
-    staff: Staff,
-    ApiPath((theatre, id)): ApiPath<(String, i64)>,
-    decision: Decision,
-    key: IdempotencyKey,
-    ApiJson(request): ApiJson<ReasonRequest>,
+    mutation: StaffMutation<Managers, ParkedPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
-    staff.at(&theatre, &[Role::Manager])?;
-    let path = format!("POST /theatres/{theatre}/parked/{id}/{}", decision.as_str());
-    let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    decide_parked(&state, &staff, (&theatre, id, decision), &request, &intent).await
+    decide_parked(&state, &mutation.action(&mutation.body.reason), mutation.from.path.parked, Decision::Close).await
 }

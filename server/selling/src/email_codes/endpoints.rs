@@ -11,7 +11,6 @@ use uuid::Uuid;
 use super::service;
 use crate::SellingState;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ApiResult, ClientAddress};
 use identity::Visitor;
 
@@ -24,12 +23,10 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 ///
 /// Request a code by mail, if the show requires one before checkout: `{"email": …, "language": "de"}`.
 #[utoipa::path(post, path = "/shows/{show}/email-code", tag = "bookings", request_body = EmailCodeRequest,
-    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = EmailCodeView, description = "It is being sent; an earlier code no longer works"), KeyReused,
+    params(("Idempotency-Key" = String, Header)),
+    responses((status = 202, body = EmailCodeView, description = "It is being sent; an earlier code no longer works"),
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
-        (status = 404, body = ProblemView),
-        (status = 409, body = ProblemView, description = "wrong_state: this show asks for none; sales_closed, still_running"),
-        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+        (status = 409, body = ProblemView, description = "wrong_state: this show asks for none; sales_closed, still_running")))]
 async fn ask(
     State(state): State<SellingState>,
     visitor: Visitor,
@@ -48,10 +45,7 @@ async fn ask(
 ///
 /// The body is `{"email": …, "code": "012345"}`.
 #[utoipa::path(post, path = "/shows/{show}/email-code/proof", tag = "bookings", request_body = EmailProofRequest,
-    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = EmailProofView),
-        (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 404, body = ProblemView),
+    params(("Idempotency-Key" = String, Header)), responses((status = 200, body = EmailProofView),
         (status = 409, body = ProblemView, description = "wrong_state: this show asks for none; still_running"),
         (status = 410, body = ProblemView, description = "email_code_over: ask for another one"),
         (status = 422, body = ProblemView, description = "email_code_wrong; key_reused")))]

@@ -14,7 +14,6 @@ use admission::fairness::LimitedCaller;
 use admission::{puzzles, waiting_room};
 use catalogue::Show;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
@@ -36,11 +35,10 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 /// Hold 1 to 10 seats, `{"seats": [46, 47]}`, places in an area without numbered seats, `{"area": 0, "quantity":
 /// 2}`, or both; all or none.
 #[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
-    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
+    params(("Idempotency-Key" = String, Header, description = "One per intent"),
         ("Puzzle-Solution" = Option<String>, Header, description = "Where a puzzle was asked for")),
-    responses((status = 201, body = HoldView), KeyReused,
+    responses((status = 201, body = HoldView),
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat, unknown_area, puzzle_wrong"),
-        (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed, puzzle_spent"),
         (status = 423, body = ProblemView, description = "seats_locked"),
         (status = 428, body = ProblemView, description = "puzzle_wanted"),
@@ -127,7 +125,7 @@ async fn replay_or_run(
 /// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
 ///
 /// Your hold, or 204 without one; restores the expiry that a closed tab shortened.
-#[utoipa::path(get, path = "/shows/{show}/hold", tag = "holds", params(("show" = Uuid, Path)),
+#[utoipa::path(get, path = "/shows/{show}/hold", tag = "holds",
     responses((status = 200, body = HoldView), (status = 204, description = "You hold nothing"),
         (status = 404, body = ProblemView, description = "No such show")))]
 async fn mine(
@@ -152,9 +150,8 @@ async fn mine(
 /// Add and release seats in one step; places with `add_places` and `remove_places`, each `[{"area": 0, "quantity":
 /// 1}]`. The expiry stays. 204 when nothing is left.
 #[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
-    params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = HoldView), (status = 204, description = "Nothing is left: the hold is over"),
-        KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 200, body = HoldView),
+        (status = 204, description = "Nothing is left: the hold is over"),
         (status = 409, body = ProblemView, description = "seats_taken, hold_paying, waiting_list_first, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
         (status = 423, body = ProblemView, description = "seats_locked"),
@@ -204,11 +201,9 @@ async fn change(
 ///
 /// Extend a hold, up to `latest_ms`; not in a flash sale, and less after expired holds, see *Fairness*.
 #[utoipa::path(post, path = "/shows/{show}/holds/{hold}/extend", tag = "holds",
-    params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = HoldView), KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 200, body = HoldView),
         (status = 409, body = ProblemView, description = "hold_capped, hold_not_extended, hold_paying, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
-        (status = 429, body = ProblemView, description = "too_many_attempts"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable, database_unavailable")))]
 async fn extend(
     State(state): State<SellingState>,
@@ -236,7 +231,6 @@ async fn extend(
 ///
 /// Release a hold; 204 also without such a hold.
 #[utoipa::path(delete, path = "/shows/{show}/holds/{hold}", tag = "holds",
-    params(("show" = Uuid, Path), ("hold" = Uuid, Path)),
     responses((status = 204, description = "You do not have it any more, or never had: another's is left alone"),
         (status = 404, body = ProblemView, description = "No such show"),
         (status = 409, body = ProblemView, description = "hold_paying"),
@@ -260,8 +254,7 @@ async fn release(
 }
 
 /// The tab was closed: the hold ends after a grace unless its owner comes back. For `sendBeacon`.
-#[utoipa::path(post, path = "/shows/{show}/holds/{hold}/leave", tag = "holds",
-    params(("show" = Uuid, Path), ("hold" = Uuid, Path)), responses((status = 204)))]
+#[utoipa::path(post, path = "/shows/{show}/holds/{hold}/leave", tag = "holds", responses((status = 204)))]
 async fn leave(
     State(state): State<SellingState>,
     visitor: Visitor,

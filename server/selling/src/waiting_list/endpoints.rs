@@ -13,7 +13,6 @@ use super::join;
 use crate::{SellingState, waiting_list};
 use admission::waiting_room::{self, VisitorPage};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Problem};
 use identity::{Visitor, accounts};
 
@@ -24,8 +23,7 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 
 /// Wait for seats of a show that is sold out.
 #[utoipa::path(post, path = "/shows/{show}/waiting-list", tag = "waiting list", request_body = WaitingRequest,
-    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = WaitingView), KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 201, body = WaitingView),
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, person_invalid"),
         (status = 404, body = ProblemView, description = "No such show; also for a guest's cookie from before they signed in"),
         (status = 409, body = ProblemView, description = "seats_free, already_waiting, sales_closed, still_running"),
@@ -54,7 +52,7 @@ async fn wait(
 /// Your place in line, and the offer held for you.
 ///
 /// Your place in the waiting list, and your offer; 204 when you are not in it.
-#[utoipa::path(get, path = "/shows/{show}/waiting-list", tag = "waiting list", params(("show" = Uuid, Path)),
+#[utoipa::path(get, path = "/shows/{show}/waiting-list", tag = "waiting list",
     responses((status = 200, body = WaitingView), (status = 204, description = "You are not in line"),
         (status = 404, body = ProblemView, description = "No such show")))]
 async fn place(
@@ -74,11 +72,9 @@ async fn place(
 
 /// Leave the line. Your offer goes to the next in line.
 #[utoipa::path(delete, path = "/shows/{show}/waiting-list", tag = "waiting list",
-    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), KeyReused,
+    params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 400, body = ProblemView, description = "key_missing, key_malformed"),
-        (status = 404, body = ProblemView, description = "You are not in line; also for a guest's cookie from before they signed in"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+        (status = 404, body = ProblemView, description = "You are not in line; also for a guest's cookie from before they signed in")))]
 async fn leave(
     State(state): State<SellingState>,
     visitor: Visitor,

@@ -30,6 +30,7 @@ use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{ApiResult, Code, Problem};
+use identity::accounts::reason_of;
 use platform::database::{BindAll, begin_with_lock_timeout};
 
 pub use shows::{CallOffProgress, call_off, call_off_in, cancel_shows_forever, undo_batch};
@@ -299,9 +300,6 @@ pub(crate) async fn cancel_own(
     Ok(answer)
 }
 
-/// Longest reason, characters: it goes into a mail.
-const MAX_REASON_CHARS: usize = 300;
-
 /// The result of a cancellation by staff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaffCancellation {
@@ -309,19 +307,6 @@ pub struct StaffCancellation {
     pub booking: Uuid,
     /// The refund to the buyer; zero when nothing was paid.
     pub back: Money,
-}
-
-/// Validates a reason for histories and mails.
-///
-/// # Errors
-/// 400 when it is empty, too long, or has control characters.
-pub(crate) fn reason_of(text: &str) -> ApiResult<&str> {
-    let reason = text.trim();
-    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
-        let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
-        return Err(Problem::new(Code::Malformed, detail));
-    }
-    Ok(reason)
 }
 
 /// Cancels the booking of that reference, or only the seats with these labels; the reason is mailed to the buyer.

@@ -15,11 +15,12 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{Canceller, reason_of, undo};
+use super::{Canceller, undo};
 use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use http::{ApiResult, Problem};
+use identity::accounts::reason_of;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use platform::database::BindAll;

@@ -31,8 +31,7 @@ pub(super) async fn decide(
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
-        let entry = (visit.desk.theatre.as_str(), parked, decision);
-        bookings::decide_parked(&visit.state, &visit.staff, entry, &request, &intent).await
+        bookings::decide_parked(&visit.state, &visit.action(&intent, &request.reason), parked, decision).await
     };
     let Err(problem) = done.await else { return Ok(visit.redirect_to("parked?done=true")) };
     let form = form.named(format!("{name}-{parked}")).with_checked_reason();

@@ -2,53 +2,60 @@
 
 use std::marker::PhantomData;
 
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRef, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use domain::roles::Role;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::BackofficeState;
+use super::action::StaffAction;
+use super::staff::Staff;
+use crate::IdentityState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{ApiJson, ApiPath, ApiResult, Problem};
-use identity::accounts::{Staff, StaffAction};
 
 /// Roles of which a caller needs one. A manager may do all that the box office may.
-pub(crate) trait Roles: Send + Sync {
+pub trait Roles: Send + Sync {
+    /// The roles.
     const ROLES: &'static [Role];
 }
 
 /// For managers alone.
-pub(crate) struct Managers;
+pub struct Managers;
 /// For organisers and managers.
-pub(crate) struct Organisers;
+pub struct Organisers;
 /// For the box office.
-pub(crate) struct BoxOffice;
+pub struct BoxOffice;
 
 impl Roles for Managers {
     const ROLES: &'static [Role] = &[Role::Manager];
 }
 
 impl Roles for Organisers {
-    const ROLES: &'static [Role] = crate::organiser::ROLES;
+    const ROLES: &'static [Role] = &[Role::Manager, Role::Organiser];
 }
 
 impl Roles for BoxOffice {
     const ROLES: &'static [Role] = &[Role::BoxOffice];
 }
 
+/// The parameters of a path that names a show.
 #[derive(Deserialize)]
-pub(crate) struct ShowPath {
+pub struct ShowPath {
+    /// The show.
     pub show: Uuid,
 }
 
 /// A request of a caller with one of the roles `R`. `P` has the parameters of the path but the theatre.
 ///
 /// Callers without a role in the theatre get 404, staff with another role 403.
-pub(crate) struct StaffRequest<R, P = ()> {
+pub struct StaffRequest<R, P = ()> {
+    /// The member of staff.
     pub staff: Staff,
+    /// The theatre.
     pub theatre: String,
+    /// The other parameters of the path.
     pub path: P,
     /// Method and path, as intents are bound to them.
     address: String,
@@ -60,10 +67,16 @@ struct TheatrePath {
     theatre: String,
 }
 
-impl<R: Roles, P: DeserializeOwned + Send> FromRequestParts<BackofficeState> for StaffRequest<R, P> {
+impl<S, R, P> FromRequestParts<S> for StaffRequest<R, P>
+where
+    S: Send + Sync,
+    IdentityState: FromRef<S>,
+    R: Roles,
+    P: DeserializeOwned + Send,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &BackofficeState) -> ApiResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         let staff = Staff::from_request_parts(parts, state).await?;
         let ApiPath(TheatrePath { theatre }) = ApiPath::from_request_parts(parts, state).await?;
         let ApiPath(path) = ApiPath::<P>::from_request_parts(parts, state).await?;
@@ -81,9 +94,12 @@ impl<R, P> StaffRequest<R, P> {
 }
 
 /// A request that changes something: its body `B`, and its intent, which binds the key to address and body.
-pub(crate) struct StaffMutation<R, P, B> {
+pub struct StaffMutation<R, P, B> {
+    /// The request without its body.
     pub from: StaffRequest<R, P>,
+    /// The body.
     pub body: B,
+    /// The key, bound to address and body.
     pub intent: Intent,
 }
 
@@ -94,15 +110,17 @@ impl<R, P, B> StaffMutation<R, P, B> {
     }
 }
 
-impl<R, P, B> FromRequest<BackofficeState> for StaffMutation<R, P, B>
+impl<S, R, P, B> FromRequest<S> for StaffMutation<R, P, B>
 where
+    S: Send + Sync,
+    IdentityState: FromRef<S>,
     R: Roles,
     P: DeserializeOwned + Send,
     B: DeserializeOwned + Serialize,
 {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &BackofficeState) -> ApiResult<Self> {
+    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
         let (mut parts, body) = request.into_parts();
         let from = StaffRequest::<R, P>::from_request_parts(&mut parts, state).await?;
         let key = IdempotencyKey::from_request_parts(&mut parts, state).await?;
