@@ -6,20 +6,11 @@ use crate::prelude::*;
 
 /// Sends raw bytes and asserts this problem, in its own media type.
 async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &str, expected: (u16, &str)) {
-    let answer = visitor
-        .client
-        .request(method.clone(), format!("{}{path}", visitor.base))
-        .header("cookie", &visitor.cookie)
-        .header("idempotency-key", new_id().to_string())
-        .header("content-type", "application/json")
-        .body(body.to_owned())
-        .send()
-        .await
-        .expect("the server answers");
-    let status = answer.status().as_u16();
-    assert_eq!(answer.headers()["content-type"], "application/problem+json", "{method} {path} {body}");
-    assert_eq!(answer.headers()["content-security-policy"], "default-src 'none'; frame-ancestors 'none'");
-    let problem: Value = answer.json().await.expect("a problem is JSON");
+    let request = visitor.request(method.clone(), path).header("idempotency-key", new_id().to_string());
+    let answer = RawAnswer::of(request.header("content-type", "application/json").body(body.to_owned())).await;
+    assert_eq!(answer.header("content-type"), "application/problem+json", "{method} {path} {body}");
+    assert_eq!(answer.header("content-security-policy"), "default-src 'none'; frame-ancestors 'none'");
+    let (status, problem) = (answer.status.as_u16(), answer.json());
     assert_eq!((status, text(&problem["code"])), expected, "{method} {path} {body}: {problem}");
     assert_eq!(problem["status"], status);
     assert!(!text(&problem["detail"]).is_empty() && !text(&problem["title"]).is_empty());
@@ -87,10 +78,8 @@ async fn idempotency_keys_are_required_and_validated() {
             if let Some(key) = key {
                 request = request.header("idempotency-key", key);
             }
-            let answer = request.send().await.expect("the server answers");
-            assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{path} {key:?}");
-            let problem: Value = answer.json().await.expect("a problem");
-            assert_eq!(problem["code"], code, "{path} {key:?}");
+            let (status, problem) = RawAnswer::of(request).await.into_json();
+            assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, code), "{path} {key:?}");
         }
         let (status, _) = ann.raw(method, &path, body, &"k".repeat(256)).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
@@ -162,10 +151,8 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
         if let Some(signature) = &signature {
             request = request.header("payment-signature", signature);
         }
-        let answer = request.send().await.expect("the server answers");
-        let status = answer.status().as_u16();
-        let problem: Value = answer.json().await.expect("a problem");
-        assert_eq!((status, text(&problem["code"])), expected, "{signature:?} {body}");
+        let (status, problem) = RawAnswer::of(request).await.into_json();
+        assert_eq!((status.as_u16(), text(&problem["code"])), expected, "{signature:?} {body}");
     }
     assert_eq!(ann.booking(&booking).await["state"], pending["state"]);
 }
@@ -175,8 +162,7 @@ async fn sales_close_five_minutes_before_the_start_and_cross_site_requests_chang
     let world = World::start(1, &[]).await;
     let soon = insert_show(&world.pg, 300_000, 4 * 60).await;
     let ann = world.visitor().at_show(soon);
-    let (status, problem) = ann.hold(&[1]).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "sales_closed"));
+    expect_problem(ann.hold(&[1]).await, StatusCode::CONFLICT, "sales_closed");
     for (header, value) in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")] {
         let url = format!("{}/api/v1/shows/{}/holds", ann.base, world.show);
         let request =

@@ -81,8 +81,7 @@ async fn booking_revised_after_its_check_is_not_charged() {
     let payment = tokio::spawn(async move { payer.pay(&its, Some("tok_paid")).await });
     wait_for_lock_waiters(&world, 1).await;
     other.commit().await.expect("the revision is committed");
-    let (status, refusal) = payment.await.expect("the task ends");
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"), "{refusal}");
+    expect_problem(payment.await.expect("the task ends"), StatusCode::CONFLICT, "wrong_state");
     let written = "SELECT (SELECT count(*) FROM payments) + (SELECT count(*) FROM seat_claims)";
     assert_eq!(world.count(written).await, 0, "nothing is claimed or charged");
     // Once the booking equals the hold, the payment succeeds.

@@ -79,8 +79,7 @@ async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
     assert_eq!((status, &again["state"], &again["id"]), (StatusCode::OK, &paid["state"], &paid["id"]), "{again}");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
 
-    let hold = expect_answer(here.hold(&[7]).await, StatusCode::CREATED);
-    let (_, booking) = here.book(&hold).await;
+    let (_, booking) = here.check_out(&[7]).await;
     expect_state(there.pay(&booking, Some("tok_declined")).await, StatusCode::OK, "CANCELLED");
     expect_problem(here.pay(&booking, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);

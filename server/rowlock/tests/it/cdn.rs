@@ -2,7 +2,6 @@
 //! request, a second one when no stale read is left, and failover to another server.
 
 use http::caching::{CacheClass, FOREVER, PRIVATE, REVALIDATED, SHARED, cache_class};
-use reqwest::header::{HeaderMap, HeaderName};
 use rowlock::web::authorisation::TABLE;
 use rowlock::web::pages::addresses;
 use sqlx::{AssertSqlSafe, PgPool};
@@ -44,15 +43,8 @@ fn address(route: &str, world: &World) -> String {
     filled.join("/")
 }
 
-async fn fetch(world: &World, path: &str) -> (StatusCode, HeaderMap) {
-    let answer = world.visitor().client.get(format!("{}{path}", world.servers[0].url)).send().await;
-    let answer = answer.expect("an answer");
-    (answer.status(), answer.headers().clone())
-}
-
-fn header(headers: &HeaderMap, name: &str) -> String {
-    let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    lines.collect::<Vec<_>>().join(", ")
+async fn fetch(world: &World, path: &str) -> RawAnswer {
+    RawAnswer::of(world.visitor().client.get(format!("{}{path}", world.servers[0].url))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,17 +53,18 @@ async fn every_route_sends_the_cache_headers_of_its_class() {
     let api = TABLE.iter().filter(|(method, ..)| *method == "GET").map(|(_, route, ..)| *route);
     let (mut kept, mut private) = (0, 0);
     for route in api.chain(addresses()).chain(["/api/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
-        let (status, headers) = fetch(&world, &address(route, &world)).await;
-        let control = header(&headers, "cache-control");
+        let answer = fetch(&world, &address(route, &world)).await;
+        let (status, control) = (answer.status, answer.all_headers("cache-control"));
+        let has = |name: &str| answer.headers.contains_key(name);
         match cache_class(route).unwrap_or(CacheClass::Never) {
             CacheClass::Shared => {
                 assert_eq!((status, control.as_str()), (StatusCode::OK, SHARED), "{route}");
-                let cached = header(&headers, "cache-tag").replace(',', " ");
-                assert_eq!(cached, header(&headers, "surrogate-key"), "{route}");
-                assert_eq!(headers.contains_key("cache-tag"), route != "/docs/problems", "{route}");
-                assert!(!headers.contains_key("set-cookie"), "{route}");
-                let vary = header(&headers, "vary").to_ascii_lowercase();
-                let is_page = header(&headers, "content-type").starts_with("text/html");
+                let cached = answer.all_headers("cache-tag").replace(',', " ");
+                assert_eq!(cached, answer.all_headers("surrogate-key"), "{route}");
+                assert_eq!(has("cache-tag"), route != "/docs/problems", "{route}");
+                assert!(!has("set-cookie"), "{route}");
+                let vary = answer.all_headers("vary").to_ascii_lowercase();
+                let is_page = answer.all_headers("content-type").starts_with("text/html");
                 assert_eq!(vary.contains("cookie") && vary.contains("accept-language"), is_page, "{route}: {vary}");
                 kept += 1;
             }
@@ -79,7 +72,7 @@ async fn every_route_sends_the_cache_headers_of_its_class() {
             CacheClass::Immutable => panic!("{route} is covered by `static_files`"),
             CacheClass::Never => {
                 assert_eq!(control, PRIVATE, "{route}");
-                assert!(!headers.contains_key("cache-tag") && !headers.contains_key("surrogate-key"), "{route}");
+                assert!(!has("cache-tag") && !has("surrogate-key"), "{route}");
                 private += 1;
             }
         }
@@ -103,18 +96,18 @@ async fn answers_carry_tags_of_their_content() {
         ("/api/v1/shows?movie=tide", "lists"),
         (&format!("/api/v1/shows/{}", world.show), &show),
     ] {
-        let (status, headers) = fetch(&world, path).await;
-        let named = header(&headers, "cache-tag");
+        let answer = fetch(&world, path).await;
+        let named = answer.all_headers("cache-tag");
         // A city also lists today's films, and whether the show is today depends on the hour.
         let named = if path == "/cities/lisbon" { named.replace("film-tide,", "") } else { named };
-        assert_eq!((status, named.as_str()), (StatusCode::OK, tags), "{path}");
+        assert_eq!((answer.status, named.as_str()), (StatusCode::OK, tags), "{path}");
     }
     // The listing of a day with shows names its films.
     let (_, listed) = world.visitor().get("/api/v1/shows").await;
     let day = text(&listed["shows"][0]["local_date"]).to_owned();
     for path in [format!("/theatres/aurora?date={day}"), format!("/api/v1/theatres/aurora/shows?date={day}")] {
-        let (_, headers) = fetch(&world, &path).await;
-        assert_eq!(header(&headers, "cache-tag"), "film-tide,theatre-aurora", "{path}");
+        let tags = fetch(&world, &path).await.all_headers("cache-tag");
+        assert_eq!(tags, "film-tide,theatre-aurora", "{path}");
     }
 }
 
@@ -135,18 +128,16 @@ async fn personal_and_missing_answers_are_not_cached() {
         // A moved show, and an old page that requests its previous layout.
         (&format!("{dots}?room={}", Uuid::nil()), PRIVATE),
     ] {
-        let (_, headers) = fetch(&world, path).await;
-        assert_eq!(header(&headers, "cache-control"), control, "{path}");
-        assert!(!headers.contains_key("cache-tag"), "{path}");
+        let answer = fetch(&world, path).await;
+        assert_eq!(answer.all_headers("cache-control"), control, "{path}");
+        assert!(!answer.headers.contains_key("cache-tag"), "{path}");
     }
     // Clients may revalidate the map; shared caches may not.
-    let (_, headers) = fetch(&world, &seats).await;
-    let etag = headers["etag"].clone();
-    assert!(headers.contains_key(HeaderName::from_static("server-time")));
+    let first = fetch(&world, &seats).await;
+    assert!(first.headers.contains_key("server-time"));
     let url = format!("{}{seats}", world.servers[0].url);
-    let again = world.visitor().client.get(url).header("if-none-match", etag).send().await.expect("an answer");
-    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
-    assert_eq!(header(again.headers(), "cache-control"), PRIVATE);
+    let again = RawAnswer::of(world.visitor().client.get(url).header("if-none-match", first.header("etag"))).await;
+    assert_eq!((again.status, again.all_headers("cache-control").as_str()), (StatusCode::NOT_MODIFIED, PRIVATE));
 }
 
 /// A page may be stale for this long after the first purge: replication lag, shared caches, and latency.

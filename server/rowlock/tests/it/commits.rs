@@ -36,8 +36,7 @@ fn pay_concurrently(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<JsonAnswer>> 
 
 async fn assert_all_sold(payments: Vec<JoinHandle<JsonAnswer>>) {
     for payment in payments {
-        let (status, paid) = payment.await.expect("the task ends");
-        assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+        expect_state(payment.await.expect("the task ends"), StatusCode::OK, "CONFIRMED");
     }
 }
 
@@ -249,12 +248,8 @@ async fn full_queue_is_refused_and_the_same_key_can_be_retried() {
     let sent = holders.iter().map(|(visitor, hold)| {
         let (body, visitor) = (visitor.checkout_body(hold), visitor.clone());
         tokio::spawn(async move {
-            let url = format!("{}/api/v1/bookings", visitor.base);
-            let request = visitor.client.post(url).header("cookie", &visitor.cookie).header("idempotency-key", "k");
-            let answer = request.json(&body).send().await.expect("the server answers");
-            let pause = answer.headers().get("retry-after").cloned();
-            let status = answer.status();
-            (status, pause, answer.json::<Value>().await.expect("JSON"))
+            let request = visitor.request(Method::POST, "/api/v1/bookings").header("idempotency-key", "k");
+            RawAnswer::of(request.json(&body)).await
         })
     });
     let sent: Vec<_> = sent.collect();
@@ -265,13 +260,13 @@ async fn full_queue_is_refused_and_the_same_key_can_be_retried() {
     blocker.rollback().await.expect("the lock is released");
     let mut refused = 0;
     for request in sent {
-        let (status, pause, answer) = request.await.expect("the task ends");
-        if status == StatusCode::SERVICE_UNAVAILABLE {
+        let answer = request.await.expect("the task ends");
+        if answer.status == StatusCode::SERVICE_UNAVAILABLE {
             refused += 1;
-            assert_eq!(text(&answer["code"]), "overloaded");
-            assert!(pause.is_some_and(|pause| pause.to_str().is_ok_and(|text| text.parse::<u32>().is_ok())));
+            assert_eq!(text(&answer.json()["code"]), "overloaded");
+            assert!(answer.header("retry-after").parse::<u32>().is_ok(), "{answer:?}");
         } else {
-            assert_eq!(status, StatusCode::CREATED, "{answer}");
+            assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
         }
     }
     assert_eq!(refused, 6);

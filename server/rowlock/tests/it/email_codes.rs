@@ -21,9 +21,8 @@ async fn request_code(visitor: &Visitor, email: &str) -> (StatusCode, Value) {
 
 /// Requests a code as a new visitor from this network address, behind a trusted proxy.
 async fn request_code_from(world: &World, email: &str, from: &str) -> reqwest::Response {
-    let visitor = world.visitor();
-    let request = visitor.client.post(format!("{}/api/v1/shows/{}/email-code", visitor.base, world.show));
-    let request = request.header("cookie", &visitor.cookie).header("x-forwarded-for", from);
+    let path = format!("/api/v1/shows/{}/email-code", world.show);
+    let request = world.visitor().request(Method::POST, &path).header("x-forwarded-for", from);
     let request = request.header("idempotency-key", new_id().to_string());
     request.json(&json!({ "email": email })).send().await.expect("the server answers")
 }
@@ -183,17 +182,11 @@ async fn code_mails_are_limited_per_visitor_and_per_address() {
         assert_eq!(request_code(&world.visitor(), EMAIL).await.0, StatusCode::ACCEPTED);
     }
     let cora = world.visitor();
-    let answer = cora
-        .client
-        .post(format!("{}/api/v1/shows/{}/email-code", cora.base, world.show))
-        .header("idempotency-key", "once-more")
-        .json(&json!({ "email": "ANN@example.org" }))
-        .send()
-        .await
-        .expect("the server answers");
-    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "the limit per address");
-    assert!(answer.headers().contains_key("retry-after"));
-    assert!(answer.headers()["ratelimit"].to_str().is_ok_and(|limit| limit.starts_with("\"code-pair\"")));
+    let request = cora.client.post(format!("{}/api/v1/shows/{}/email-code", cora.base, world.show));
+    let request = request.header("idempotency-key", "once-more").json(&json!({ "email": "ANN@example.org" }));
+    let answer = RawAnswer::of(request).await;
+    assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS, "the limit per address");
+    assert!(answer.headers.contains_key("retry-after") && answer.header("ratelimit").starts_with("\"code-pair\""));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,12 @@
 //! Fairness of seat holds: rate limits, repeated holds without a purchase, and anomalies shown to managers.
 
-use crate::accounts::form;
+use crate::box_office::pages::send;
 use crate::box_office::{sell_seats, seller_with_open_till};
 use crate::prelude::*;
 use crate::reports::staff;
 
 /// A seat that another visitor holds, and that is tried anyway.
-const CONTESTED: u32 = 299;
+pub const CONTESTED: u32 = 299;
 /// Capacity of a bucket in these tests. It refills one token in five seconds; a lot is two tokens.
 const BUCKET: usize = 12;
 /// Requests that a server may accept from its last lot before it sees that the shared bucket is empty.
@@ -17,7 +17,7 @@ const SERVER_MAX: usize = 2 * BUCKET;
 const WITHOUT_WAITING: [(&str, &str); 1] = [("NEVER_BOUGHT_AFTER_MS", "0")];
 const UNUSUAL: &str = "/api/v1/theatres/aurora/unusual";
 
-async fn hold_contested_seat(world: &World) {
+pub async fn hold_contested_seat(world: &World) {
     expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
 }
 
@@ -43,11 +43,9 @@ async fn until_refused(next: impl Fn() -> Visitor, from: &str) -> (usize, reqwes
 
 /// Time at which the only visitor's bucket is full again, in milliseconds.
 async fn full_at(world: &World) -> i64 {
-    let mut redis = world.redis().await;
-    let pattern = format!("{}limit:hold-visitor:*", world.setting("REDIS_PREFIX"));
-    let keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut redis).await.expect("keys are listed");
+    let keys = world.redis_keys("limit:hold-visitor:*").await;
     assert_eq!(keys.len(), 1, "{keys:?}");
-    redis::cmd("GET").arg(&keys[0]).query_async(&mut redis).await.expect("an instant")
+    redis::cmd("GET").arg(&keys[0]).query_async(&mut world.redis().await).await.expect("an instant")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,18 +300,13 @@ async fn many_holds_without_a_purchase_are_an_anomaly() {
 async fn form_on_the_page_dismisses_like_the_api() {
     let world = World::start(1, &WITHOUT_WAITING).await;
     let max = staff(&world, "max@example.org", "manager").await;
-    let visitor = max.visitor();
     hold_without_buying(&world.visitor(), 60, 8).await;
     wait_for_anomaly(&world, "never_bought").await;
     let flag = "SELECT id FROM unusual_flags WHERE kind = 'never_bought'";
     let id: Uuid = world.value(sqlx::query_scalar(flag)).await;
-    let send = async |fields: &[(&str, &str)]| {
-        let request = visitor.client.post(format!("{}/staff/aurora/unusual/{id}/dismiss", visitor.base));
-        let answer = form(request.header("cookie", &visitor.cookie), fields).send().await.expect("an answer");
-        (answer.status(), answer.text().await.expect("a page"))
-    };
-    expect_page(send(&[("key", "form-1"), ("reason", "")]).await, StatusCode::BAD_REQUEST, &["unusual-trouble"]);
-    assert_eq!(send(&[("key", "form-2"), ("reason", "A school class.")]).await.0, StatusCode::SEE_OTHER);
-    let (_, page) = visitor.page("/staff/aurora/unusual").await;
-    assert!(page.contains("unusual-dismissed") && page.contains("A school class."), "{page}");
+    let path = format!("/staff/aurora/unusual/{id}/dismiss");
+    expect_page(send(&max, &path, &[("reason", "")]).await, StatusCode::BAD_REQUEST, &["unusual-trouble"]);
+    expect_answer(send(&max, &path, &[("reason", "A school class.")]).await, StatusCode::SEE_OTHER);
+    let page = max.page("/staff/aurora/unusual").await;
+    expect_page(page, StatusCode::OK, &["unusual-dismissed", "A school class."]);
 }

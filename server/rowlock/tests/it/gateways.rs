@@ -282,6 +282,21 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn refusals_by_the_gateway_itself_keep_the_hold_and_count_as_no_declined_card() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    for seat in 0..6 {
+        let booking = ann.check_out(&[seat]).await.1;
+        let (_, refused) = ann.pay(&booking, Some("tok_unknown")).await;
+        assert_eq!((&refused["state"], refused["kept_hold"].is_null()), (&json!("CANCELLED"), false), "{refused}");
+        ann.release_kept_hold(&refused).await;
+        ann.wait_for_seat(seat as usize, '0').await;
+    }
+    assert_eq!(world.count("SELECT count(*) FROM declined_payments WHERE by_gateway").await, 6);
+    let booking = ann.check_out(&[7]).await.1;
+    expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn declines_with_an_address_concern_only_visitors_with_a_decline_of_their_own() {
     let (world, eve) = World::with_visitor(1, &[]).await;
     let max = world.visitor();

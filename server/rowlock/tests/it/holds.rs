@@ -323,8 +323,7 @@ async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
     let (_, first) = ann.hold(&[46, 47]).await;
     let tries = async {
         let (_, over) = ann.buy(&first, Some("tok_declined")).await;
-        let (status, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
-        assert_eq!((status, &sold["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{sold}");
+        let sold = expect_state(ann.buy(&kept_hold(&over), Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
         (over, sold)
     };
     tokio::pin!(tries);

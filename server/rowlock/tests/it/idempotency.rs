@@ -6,49 +6,16 @@ use std::collections::BTreeMap;
 
 use http::idempotency::{Answer, IdempotencyKey, Intent, add_answers, all_answered};
 use platform::cte_batch::CteBatch;
-use reqwest::header::HeaderMap;
 
+use crate::accounts::guest_with_copied_cookie;
 use crate::prelude::*;
 use crate::redis_process::Redis;
-
-#[derive(Clone, Debug)]
-pub struct RawAnswer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: String,
-}
-
-impl RawAnswer {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?} is no JSON"))
-    }
-
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("{self:?} has no {name}"))
-    }
-
-    pub fn status_and_body(&self) -> (StatusCode, &str) {
-        (self.status, &self.body)
-    }
-}
+use crate::replicas::Replica;
 
 pub async fn post(visitor: &Visitor, path: &str, key: &str, body: &str, headers: &[(&str, &str)]) -> RawAnswer {
-    let mut request = visitor
-        .client
-        .post(format!("{}{path}", visitor.base))
-        .header("cookie", &visitor.cookie)
-        .header("idempotency-key", key)
-        .header("content-type", "application/json")
-        .body(body.to_owned());
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    read_answer(request.send().await.expect("the server answers")).await
-}
-
-pub async fn read_answer(answer: reqwest::Response) -> RawAnswer {
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    RawAnswer { status, headers, body: answer.text().await.expect("a body") }
+    let request = visitor.request(Method::POST, path).header("idempotency-key", key);
+    let request = request.header("content-type", "application/json").body(body.to_owned());
+    RawAnswer::of(headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))).await
 }
 
 pub fn booking_body(visitor: &Visitor, hold: &Value) -> String {
@@ -56,8 +23,7 @@ pub fn booking_body(visitor: &Visitor, hold: &Value) -> String {
 }
 
 pub async fn book_seat(visitor: &Visitor, seat: u32, key: &str) -> (String, RawAnswer) {
-    let (status, hold) = visitor.hold(&[seat]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
     let body = booking_body(visitor, &hold);
     let answer = post(visitor, "/api/v1/bookings", key, &body, &[]).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
@@ -173,9 +139,8 @@ async fn replay_has_the_status_headers_and_bytes_of_the_first_answer() {
         let foreign = post(&ann, path, key, body, &[("origin", "https://evil.example")]).await;
         assert_eq!((foreign.status, text(&foreign.json()["code"])), (StatusCode::FORBIDDEN, "foreign_origin"));
         // The content type is part of the request.
-        let request = ann.client.post(format!("{}{path}", ann.base)).header("cookie", &ann.cookie);
-        let answer = request.header("idempotency-key", key).body(body.to_owned()).send().await.expect("an answer");
-        assert_eq!(answer.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
+        let request = ann.request(Method::POST, path).header("idempotency-key", key).body(body.to_owned());
+        assert_eq!(RawAnswer::of(request).await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
     }
 }
 
@@ -246,10 +211,7 @@ async fn refusal_is_not_stored_and_the_key_can_be_retried() {
 }
 
 pub async fn poll_until_done(visitor: &Visitor, location: &str) -> RawAnswer {
-    let ask = || async {
-        let request = visitor.client.get(format!("{}{location}", visitor.base)).header("cookie", &visitor.cookie);
-        read_answer(request.send().await.expect("the server answers")).await
-    };
+    let ask = || RawAnswer::of(visitor.request(Method::GET, location));
     wait_until("the request is done", || async { ask().await.status != StatusCode::ACCEPTED }).await;
     ask().await
 }
@@ -324,13 +286,8 @@ async fn work_continues_after_its_caller_disconnects() {
     let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
-    let hasty = ann
-        .client
-        .post(format!("{}{path}", ann.base))
-        .header("cookie", &ann.cookie)
-        .header("idempotency-key", "pay")
-        .json(&serde_json::from_str::<Value>(token).expect("JSON"))
-        .timeout(Duration::from_millis(100));
+    let hasty = ann.request(Method::POST, &path).header("idempotency-key", "pay").timeout(Duration::from_millis(100));
+    let hasty = hasty.json(&serde_json::from_str::<Value>(token).expect("JSON"));
     assert!(hasty.send().await.is_err_and(|error| error.is_timeout()), "the client disconnects");
     world.wait_for_count("the request is running", "SELECT count(*) FROM payments", 1).await;
     let asked = poll_until_done(&ann, "/api/v1/requests/pay").await;
@@ -473,9 +430,8 @@ async fn running_key_is_waited_for_briefly_and_taken_over_from_a_dead_replica() 
     let there = ann.moved_to(&world, 1);
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let (pay, token) = (pay_path(&booking), "{\"payment_token\":\"tok_no_answer_paid\"}");
-    let (asking, path) = (ann.clone(), pay.clone());
-    let request = asking.client.post(format!("{}{path}", asking.base)).header("cookie", &asking.cookie);
-    let request = request.header("idempotency-key", "pay").header("content-type", "application/json").body(token);
+    let request = ann.request(Method::POST, &pay).header("idempotency-key", "pay");
+    let request = request.header("content-type", "application/json").body(token);
     let lost = tokio::spawn(request.send());
     let pending = "SELECT count(*) FROM idempotency_keys WHERE key = 'pay' AND state = 'pending'";
     world.wait_for_count("the request is running", pending, 1).await;
@@ -499,6 +455,36 @@ async fn running_key_is_waited_for_briefly_and_taken_over_from_a_dead_replica() 
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM idempotency_keys WHERE state = 'pending'").await, 0);
     world.servers.remove(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn draining_replica_keeps_its_heartbeat_while_a_request_runs() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    // Webhooks arrive at the other replica.
+    let draining = Replica::new(&world, &[("PUBLIC_URL", &world.servers[0].url)]);
+    draining.start().await;
+    let there = Visitor { base: draining.url.clone(), ..ann.clone() };
+    let (_, booking) = book_seat(&there, 1, "book").await;
+    let (pay, token) = (pay_path(&booking), "{\"payment_token\":\"tok_no_answer_paid\"}");
+    let drain = async {
+        let name = entry(&world, &ann, "pay");
+        wait_until("the request is running", || async { kind(&world, &name).await == Some(b'P') }).await;
+        let mut redis = world.redis().await;
+        let claim: Vec<u8> = redis::cmd("GET").arg(&name).query_async(&mut redis).await.expect("the claim is read");
+        let replica = hex::encode(&claim[claim.len() - 16..]);
+        let heartbeat = format!("{}replica:{replica}", world.setting("REDIS_PREFIX"));
+        let heartbeat_returns = async {
+            let address = draining.url.trim_start_matches("http://");
+            let is_closed = || async { tokio::net::TcpStream::connect(address).await.is_err() };
+            wait_until("it accepts no connections", is_closed).await;
+            let deleted: i64 = redis::cmd("DEL").arg(&heartbeat).query_async(&mut redis).await.expect("it is deleted");
+            assert_eq!(deleted, 1, "it is still there");
+            wait_until("the heartbeat returns", || async { kind(&world, &heartbeat).await.is_some() }).await;
+        };
+        tokio::join!(draining.stop(), heartbeat_returns);
+    };
+    let (answer, ()) = tokio::join!(post(&there, &pay, "pay", token, &[]), drain);
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -612,13 +598,8 @@ async fn replay(browser: &Browser, world: &World, server: usize, body: &str) -> 
 #[tokio::test(flavor = "multi_thread")]
 async fn copied_guest_cookie_gets_no_replay_from_any_server() {
     let mut world = World::start(2, &[]).await;
-    register_and_log_in(&world, "ann@example.org").await;
-    let mut phone = Browser::new(&world);
-    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
-    let mut copy = Browser::new(&world);
-    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
-    let (status, hold) = phone.visitor().hold(&[1]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let (mut phone, copy) = guest_with_copied_cookie(&world).await;
+    let hold = expect_answer(phone.visitor().hold(&[1]).await, StatusCode::CREATED);
     let order = phone.visitor().purchase_body(&hold, Some("tok_paid"));
     let bytes = order.to_string();
     let in_other_words = serde_json::to_string_pretty(&order).expect("JSON");
@@ -660,11 +641,7 @@ async fn copied_guest_cookie_gets_no_replay_from_any_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn copied_guest_cookie_gets_no_replay_of_a_payment_or_cancellation() {
     let world = World::start(1, &[]).await;
-    register_and_log_in(&world, "ann@example.org").await;
-    let mut phone = Browser::new(&world);
-    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
-    let mut copy = Browser::new(&world);
-    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+    let (mut phone, copy) = guest_with_copied_cookie(&world).await;
     let (_, booking) = phone.visitor().check_out(&[1, 2]).await;
     let of = |step: &str| format!("{BOOKINGS}/{}/{step}", text(&booking["id"]));
     let steps: [(String, Value); 2] =

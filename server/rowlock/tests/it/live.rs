@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use domain::seats::SeatState;
 use domain::wire::{ClientMessage, Frame, SeatChange};
 use futures::{SinkExt, StreamExt};
+use seats::seat_locks::Keys;
 use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::prelude::*;
@@ -249,6 +250,24 @@ async fn json_map_has_the_same_etag_until_it_changes() {
     assert_eq!(changed.status(), StatusCode::OK);
     let body: Value = changed.json().await.expect("JSON");
     assert_eq!(body["states"].as_str().map(str::len), Some(SEATS as usize), "{}", json!(body));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn map_of_a_past_show_expires_and_that_of_a_show_on_sale_stays() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let past = insert_show(&world.pg, 300_000, -31 * 24 * 3600).await;
+    let mut redis = world.redis().await;
+    for (show, stays) in [(past, false), (world.show, true)] {
+        expect_answer(ann.get(&format!("/api/v1/shows/{show}/seats")).await, StatusCode::OK);
+        let mut lives = Vec::new();
+        for key in &Keys::of(world.setting("REDIS_PREFIX"), show).0 {
+            let life_ms: i64 = redis::cmd("PTTL").arg(key).query_async(&mut redis).await.expect("Redis answers");
+            lives.push(life_ms);
+        }
+        // -1: the key stays; -2: there is none.
+        assert_eq!(lives.contains(&-1), stays, "{lives:?}");
+        assert_eq!(lives.iter().any(|life_ms| *life_ms > 0), !stays, "{lives:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,8 +9,9 @@ use reqwest::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER};
 use tokio::task::JoinHandle;
 
 use crate::booking_totals::WAITING;
-use crate::idempotency::{RawAnswer, post};
+use crate::idempotency::post;
 use crate::prelude::*;
+use crate::telemetry::{TOKEN, value};
 
 /// Concurrent page views.
 const CROWD: usize = 120;
@@ -19,7 +20,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
 /// An answer within this time did not wait in the queue, which takes two seconds.
 const WITHOUT_QUEUEING: Duration = Duration::from_secs(1);
-const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 /// A server with connections for sixteen queries, as by default.
 const SETTINGS: [(&str, &str); 2] = [("METRICS_TOKEN", TOKEN), ("DATABASE_CONNECTIONS", "16")];
 
@@ -76,20 +76,14 @@ async fn browse_until_stopped(visitor: Visitor, number: usize, seen: Arc<CrowdSt
 }
 
 async fn shed(world: &World, class: &str) -> f64 {
-    let url = format!("{}/metrics", world.servers[0].url);
-    let answer = world.visitor().client.get(url).bearer_auth(TOKEN).send().await.expect("the server answers");
-    let line = format!("rowlock_shed_total{{class=\"{class}\"}} ");
-    let text = answer.text().await.expect("text");
-    let value = text.lines().find_map(|found| found.strip_prefix(&line));
-    value.unwrap_or_else(|| panic!("{line} is missing in:\n{text}")).parse().expect("a number")
+    value(&world.servers[0].url, &format!("rowlock_shed_total{{class=\"{class}\"}}")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn page_views_are_shed_while_buyers_get_tickets() {
     let (world, [ann, bob]) = World::with_visitors(1, &SETTINGS).await;
     // The server caches the show from now on.
-    let (status, hold) = ann.hold(&[7]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(ann.hold(&[7]).await, StatusCode::CREATED);
     assert_eq!(request_page(&ann, false).await.status(), StatusCode::OK);
 
     // The front page's query is blocked.
@@ -104,8 +98,7 @@ async fn page_views_are_shed_while_buyers_get_tickets() {
 
     // Holds and payments succeed while the crowd continues.
     let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
-    let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::OK, &Value::from("CONFIRMED")), "{paid}");
+    expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(bob.buy_seats(&[8], "tok_paid").await["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
     for path in [format!("/shows/{}", world.show), "/login".to_owned(), "/healthz".to_owned(), "/readyz".to_owned()] {
@@ -181,9 +174,7 @@ async fn complete_sale(visitor: &Visitor, seat: u32, how: &str) -> Value {
 async fn flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_other_sales() {
     let queue = QUEUE.to_string();
     let (world, ann) = World::with_visitor(1, &[("COMMIT_QUEUE", &queue)]).await;
-    let (_, hold) = ann.hold(&[0]).await;
-    let (status, booking) = ann.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let (hold, booking) = ann.check_out(&[0]).await;
     // No checkout of this hold ends before the test releases the lock.
     let keeper = world.lock_booking(text(&booking["id"])).await;
     let body = ann.checkout_body(&hold).to_string();

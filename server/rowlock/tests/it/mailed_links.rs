@@ -4,6 +4,7 @@
 use tokio::time::timeout;
 
 use crate::accounts::form;
+use crate::booking_totals::WAITING;
 use crate::prelude::*;
 
 /// Decoded mails: quoted-printable as far as links need it.
@@ -37,21 +38,15 @@ pub fn assert_mails_link_without_cookie(world: &World) {
 
 /// Opens a page, which no cache may keep.
 pub async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
-    let answer = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
-    let answer = answer.send().await.expect("the server answers");
-    assert_eq!(answer.headers()["cache-control"], "private, no-store", "{path} is not cached");
-    (answer.status(), answer.text().await.expect("HTML"))
+    let answer = RawAnswer::of(visitor.request(Method::GET, path)).await;
+    assert_eq!(answer.header("cache-control"), "private, no-store", "{path} is not cached");
+    (answer.status, answer.body)
 }
 
-/// Submits a form. Returns the status, the redirect location, and the page.
-pub async fn submit(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
-    let request = visitor.client.post(format!("{}{path}", visitor.base)).header("origin", &visitor.base);
-    let request = request.header("cookie", &visitor.cookie);
-    let body = serde_urlencoded::to_string(fields).expect("a form");
-    let request = request.header("content-type", "application/x-www-form-urlencoded").body(body);
-    let answer = request.send().await.expect("the server answers");
-    let to = answer.headers().get("location").map(|to| to.to_str().expect("text").to_owned()).unwrap_or_default();
-    (answer.status(), to, answer.text().await.expect("HTML"))
+/// Submits a form. Returns the status, and the redirect or the page.
+pub async fn submit(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
+    let request = visitor.request(Method::POST, path).header("origin", &visitor.base);
+    RawAnswer::of(form(request, fields)).await.into_page()
 }
 
 fn path_of(booking: &Value) -> String {
@@ -67,8 +62,7 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
     let opens = wait_for_mailed_path(&world, "Cancelled: C8", "/bookings/by-mail/").await;
     // A new device, at another server.
     let phone = world.visitor_at(1);
-    let shown = expect_answer(page(&phone, &opens).await, StatusCode::OK);
-    assert!(shown.contains(&reference) && shown.contains("C7") && shown.contains("/tickets/"), "{shown}");
+    expect_page(page(&phone, &opens).await, StatusCode::OK, &["C7", "/tickets/", &reference]);
     // It opens nothing else: neither the booking's own page nor its API route.
     assert_eq!(page(&phone, &path_of(&paid)).await.0, StatusCode::NOT_FOUND);
     assert_eq!(phone.get(&format!("/api/v1{}", path_of(&paid))).await.0, StatusCode::NOT_FOUND);
@@ -77,19 +71,17 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
     let as_cancel = opens.replace("/by-mail/", "/cancel/");
     assert_eq!(submit(&phone, &as_cancel, &[]).await.0, StatusCode::NOT_FOUND);
 
-    let (status, to, answer) = submit(&phone, &format!("{opens}/cancel"), &[]).await;
-    assert_eq!((status, &to), (StatusCode::SEE_OTHER, &format!("{opens}?mailed=true")), "{answer}");
+    let to = expect_answer(submit(&phone, &format!("{opens}/cancel"), &[]).await, StatusCode::SEE_OTHER);
+    assert_eq!(to, format!("{opens}?mailed=true"));
     expect_page(page(&phone, &to).await, StatusCode::OK, &["data-testid=\"cancel-mailed\"", "ann@example.org"]);
     let cancels = wait_for_mailed_path(&world, &format!("Cancel booking {reference}?"), "/bookings/cancel/").await;
     // A mail program that prefetches the link cancels nothing.
-    let (status, question) = page(&phone, &cancels).await;
-    assert_eq!((status, question.contains("data-testid=\"cancel-now\"")), (StatusCode::OK, true), "{question}");
+    expect_page(page(&phone, &cancels).await, StatusCode::OK, &["data-testid=\"cancel-now\""]);
     assert_eq!(ann.booking(&paid).await["state"], "CONFIRMED");
     let as_page = cancels.replace("/cancel/", "/by-mail/");
     assert_eq!(page(&phone, &as_page).await.0, StatusCode::NOT_FOUND, "a cancel link does not open the booking");
 
-    let (status, to, _) = submit(&phone, &cancels, &[]).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
+    let to = expect_answer(submit(&phone, &cancels, &[]).await, StatusCode::SEE_OTHER);
     assert!(page(&phone, &to).await.1.contains("data-state=\"CANCELLED\""));
     assert_eq!(submit(&phone, &cancels, &[]).await.0, StatusCode::SEE_OTHER);
     ann.wait_for_money(&paid, "REFUNDED").await;
@@ -139,7 +131,7 @@ async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
     ] {
         answers.push(find(reference, email).await);
     }
-    assert_eq!(answers[0].0, StatusCode::OK, "{}", answers[0].2);
+    assert_eq!(answers[0].0, StatusCode::OK, "{}", answers[0].1);
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     let opens = wait_for_mailed_path(&world, &format!("Your booking {reference}"), "/bookings/by-mail/").await;
     assert!(page(&guest, &opens).await.1.contains(&reference));
@@ -161,10 +153,9 @@ async fn searches_of_one_network_keep_no_buyer_elsewhere_from_their_booking() {
         let request = guest.client.post(format!("{}/bookings/find", guest.base)).header("origin", &guest.base);
         let request = request.header("x-forwarded-for", address);
         let request = form(request, &[("reference", "ZZZZ-ZZZZ"), ("email", email)]);
-        let answer = request.send().await.expect("the server answers");
-        let limit = answer.headers().get("ratelimit").map(|limit| limit.to_str().expect("text"));
-        let name = limit.and_then(|limit| limit.split(';').next()).map(str::to_owned);
-        (answer.status(), name)
+        let answer = RawAnswer::of(request).await;
+        let limit = answer.headers.get("ratelimit").map(|limit| limit.to_str().expect("text"));
+        (answer.status, limit.and_then(|limit| limit.split(';').next()).map(str::to_owned))
     };
     let find = async |address: &str, email: &str| loop {
         // 503 while too many other searches of this process are under way.
@@ -233,14 +224,9 @@ async fn world_with_offer(settings: &[(&str, &str)]) -> (World, Visitor, Value, 
 
 /// Status, redirect location, cookie, and page.
 async fn request(visitor: &Visitor, method: Method, path: &str) -> (StatusCode, String, String, String) {
-    let request = visitor.client.request(method, format!("{}{path}", visitor.base)).header("origin", &visitor.base);
-    let request = if visitor.cookie.is_empty() { request } else { request.header("cookie", &visitor.cookie) };
-    let answer = request.send().await.expect("the server answers");
-    let header = |name: &str| {
-        answer.headers().get(name).map(|value| value.to_str().expect("text").to_owned()).unwrap_or_default()
-    };
-    let (to, cookie) = (header("location"), header("set-cookie"));
-    (answer.status(), to, cookie, answer.text().await.expect("HTML"))
+    let answer = RawAnswer::of(visitor.request(method, path).header("origin", &visitor.base)).await;
+    let header = |name: &str| answer.optional_header(name).to_owned();
+    (answer.status, header("location"), header("set-cookie"), answer.body)
 }
 
 async fn take_offer(visitor: &Visitor, path: &str) {
@@ -398,17 +384,11 @@ async fn visitor_who_joins_the_list_concurrently_cannot_take_the_offer() {
     let entry = sqlx::query(entry).bind(world.show).bind(&owner).execute(&mut *joining).await;
     entry.expect("the entry is written");
     let joins = async {
-        let waiting = "SELECT count(*) FROM pg_stat_activity
-                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        wait_until("the request waits for the join lock", || async { world.count(waiting).await > 0 }).await;
+        wait_until("the request waits for the join lock", || async { world.count(WAITING).await > 0 }).await;
         joining.commit().await.expect("the join is committed");
     };
     let ((status, _, _, page), ()) = tokio::join!(request(&phone, Method::POST, &path), joins);
-    assert_eq!(
-        (status, page.contains("You wait for this show in this browser")),
-        (StatusCode::CONFLICT, true),
-        "{page}"
-    );
+    expect_page((status, page), StatusCode::CONFLICT, &["You wait for this show in this browser"]);
     assert_eq!(ann.current_hold().await["id"], place["offer"]["hold"], "the offer is unchanged");
 }
 

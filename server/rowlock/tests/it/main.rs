@@ -59,6 +59,7 @@ mod settings;
 mod shadow;
 mod shipping;
 mod signals;
+mod sold_seats;
 mod sql_guards;
 mod standby;
 mod static_files;

@@ -6,14 +6,13 @@ use sha2::Sha256;
 use tokio::task::JoinHandle;
 
 use crate::box_office::hired;
-use crate::fairness::try_hold_from;
+use crate::fairness::{CONTESTED, hold_contested_seat, try_hold_from};
 use crate::prelude::*;
+use crate::telemetry::{TOKEN, value};
 
-const CONTESTED: u32 = 299;
 const CROWD_INTERVAL: Duration = Duration::from_millis(200);
 /// A low load limit, which a crowd of five attempts per second exceeds.
-const LOW_LOAD_LIMIT: [(&str, &str); 2] =
-    [("PUZZLE_HOLDS_PER_S", "1"), ("METRICS_TOKEN", "a token of this test; 32 bytes or more")];
+const LOW_LOAD_LIMIT: [(&str, &str); 2] = [("PUZZLE_HOLDS_PER_S", "1"), ("METRICS_TOKEN", TOKEN)];
 /// Enough attempts for the hardest puzzle.
 const TRIES: u64 = 64 << MAX_BITS;
 
@@ -51,21 +50,15 @@ impl Drop for Crowd {
     }
 }
 
-async fn hold_contested_seat(world: &World) {
-    expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
-}
-
 /// Tries to hold seats with this key, and with a solution if there is one.
 async fn try_with_solution(visitor: &Visitor, seats: &[u32], key: &str, solution: Option<&str>) -> JsonAnswer {
-    let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
-    let request = visitor.client.request(Method::POST, path).header("cookie", &visitor.cookie);
-    let request = request.header("idempotency-key", key).json(&json!({ "seats": seats }));
+    let path = format!("/api/v1/shows/{}/holds", visitor.show);
+    let request = visitor.request(Method::POST, &path).header("idempotency-key", key).json(&json!({ "seats": seats }));
     let request = match solution {
         Some(solution) => request.header("puzzle-solution", solution),
         None => request,
     };
-    let answer = request.send().await.expect("the server answers");
-    (answer.status(), answer.json().await.expect("JSON"))
+    RawAnswer::of(request).await.into_json()
 }
 
 fn puzzle_of(refusal: &Value) -> (String, u8) {
@@ -80,20 +73,12 @@ fn solve_refusal(refusal: &Value) -> String {
 
 /// Tries to hold seats without a solution. Returns the refusal with its puzzle.
 async fn expect_puzzle(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
-    expect_problem(
-        try_with_solution(visitor, seats, key, None).await,
-        StatusCode::PRECONDITION_REQUIRED,
-        "puzzle_wanted",
-    )
+    let answer = try_with_solution(visitor, seats, key, None).await;
+    expect_problem(answer, StatusCode::PRECONDITION_REQUIRED, "puzzle_wanted")
 }
 
-async fn puzzle_count(world: &World, outcome: &str) -> u64 {
-    let url = format!("{}/metrics", world.servers[0].url);
-    let request = world.visitor().client.get(url).bearer_auth("a token of this test; 32 bytes or more");
-    let lines = request.send().await.expect("the server answers").text().await.expect("text");
-    let line = format!("rowlock_puzzles_total{{outcome=\"{outcome}\"}} ");
-    let value = lines.lines().find_map(|found| found.strip_prefix(&line));
-    value.unwrap_or_else(|| panic!("{line} is missing in:\n{lines}")).parse().expect("a number")
+async fn puzzle_count(world: &World, outcome: &str) -> f64 {
+    value(&world.servers[0].url, &format!("rowlock_puzzles_total{{outcome=\"{outcome}\"}}")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,9 +106,9 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     assert_eq!(ann.change(&hold, &[12], &[]).await.0, StatusCode::OK);
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     expect_answer(at_other.hold(&[20]).await, StatusCode::CREATED);
-    assert_eq!(puzzle_count(&world, "solved").await, 1);
-    assert!(puzzle_count(&world, "asked").await >= 2, "the crowd gets puzzles too");
-    assert_eq!((puzzle_count(&world, "wrong").await, puzzle_count(&world, "replayed").await), (0, 0));
+    assert_eq!(puzzle_count(&world, "solved").await, 1.0);
+    assert!(puzzle_count(&world, "asked").await >= 2.0, "the crowd gets puzzles too");
+    assert_eq!((puzzle_count(&world, "wrong").await, puzzle_count(&world, "replayed").await), (0.0, 0.0));
     drop(crowds);
 }
 
@@ -160,7 +145,7 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     let next = (number + 1..).map(|number| format!("{challenge}-{number}")).find(|other| is_solved(other, bits));
     assert_eq!(try_with_solution(&ann, &[11], "third", next.as_deref()).await.1["code"], "puzzle_spent");
     assert_eq!(try_with_solution(&ann, &[11], "fourth", None).await.0, StatusCode::CREATED);
-    assert_eq!(puzzle_count(&world, "replayed").await, 2);
+    assert_eq!(puzzle_count(&world, "replayed").await, 2.0);
     drop(crowds);
 }
 
@@ -195,7 +180,7 @@ async fn invalid_solution_is_refused_with_a_new_puzzle() {
         assert_eq!((status, &refusal["code"]), (StatusCode::BAD_REQUEST, &json!("puzzle_wrong")), "{wrong}: {refusal}");
         assert_ne!(puzzle_of(&refusal).0, challenge, "a new challenge");
     }
-    assert_eq!(puzzle_count(&world, "wrong").await, 12);
+    assert_eq!(puzzle_count(&world, "wrong").await, 12.0);
     // Invalid solutions have no later effect.
     assert_eq!(try_with_solution(&ann, &[10], "mine", Some(&right)).await.0, StatusCode::CREATED);
     drop(crowd);

@@ -386,8 +386,7 @@ async fn gateway_outage_of_twenty_minutes_leaves_nothing_stuck() {
         .await;
     }
     let (buyer, booking) = outage.check_out(50).await;
-    let (status, answer) = buyer.pay(booking, Some("tok_paid")).await.expect("an answer");
-    assert_eq!((status, text(&answer["state"])), (StatusCode::OK, "CONFIRMED"), "{answer}");
+    expect_state(buyer.pay(booking, Some("tok_paid")).await.expect("an answer"), StatusCode::OK, "CONFIRMED");
     outage.wait_until_balanced().await;
     outage.end().await;
 }

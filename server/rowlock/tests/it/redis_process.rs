@@ -161,19 +161,11 @@ impl HoldAttempt {
 
 pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> HoldAttempt {
     let began = Instant::now();
-    let answer = visitor
-        .client
-        .post(format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show))
-        .header("cookie", &visitor.cookie)
-        .header("idempotency-key", key)
-        .json(&json!({ "seats": seats }))
-        .send()
-        .await
-        .expect("the server answers");
-    let status = answer.status();
-    let retry_after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-    let body = answer.json().await.expect("JSON");
-    HoldAttempt { status, body, retry_after, took: began.elapsed() }
+    let path = format!("/api/v1/shows/{}/holds", visitor.show);
+    let request = visitor.request(Method::POST, &path).header("idempotency-key", key).json(&json!({ "seats": seats }));
+    let answer = RawAnswer::of(request).await;
+    let retry_after = answer.optional_header("retry-after").parse::<u64>().ok();
+    HoldAttempt { status: answer.status, body: answer.json(), retry_after, took: began.elapsed() }
 }
 
 /// Retries a hold with one idempotency key until the answer is not a 503.

@@ -15,12 +15,12 @@ async fn show_is_sold_in_its_region_and_others_redirect_there() {
     let us = world.add_server(&[("REGION", "us"), ("PUBLIC_URL", US)]).await;
     let (ann, show) = (world.visitor_at(eu), world.show);
 
-    let page = ann.client.get(format!("{}/shows/{show}?from=mail&lang=de", ann.base)).send().await.expect("an answer");
-    assert_eq!(page.status(), StatusCode::TEMPORARY_REDIRECT);
-    assert_eq!(page.headers()["location"], format!("{US}/shows/{show}?from=mail&lang=de").as_str());
+    let page = RawAnswer::of(ann.request(Method::GET, &format!("/shows/{show}?from=mail&lang=de"))).await.into_page();
+    assert_eq!(page, (StatusCode::TEMPORARY_REDIRECT, format!("{US}/shows/{show}?from=mail&lang=de")));
     let calls = [
         (Method::GET, "", Value::Null),
         (Method::GET, "/seats", Value::Null),
+        (Method::GET, "/sold-seats", Value::Null),
         (Method::GET, "/waiting-list", Value::Null),
         (Method::POST, "/holds", json!({ "seats": [1] })),
         (Method::POST, "/waiting-list", json!({ "quantity": 1, "email": "ann@example.org" })),
@@ -35,8 +35,7 @@ async fn show_is_sold_in_its_region_and_others_redirect_there() {
     let bob = world.visitor_at(us);
     let bought = bob.buy_seats(&[1], "tok_paid").await;
     assert_eq!(text(&bought["state"]), "CONFIRMED");
-    let page = bob.client.get(format!("{}/shows/{show}", bob.base)).send().await.expect("an answer");
-    assert_eq!(page.status(), StatusCode::OK);
+    expect_answer(bob.page(&format!("/shows/{show}")).await, StatusCode::OK);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,8 +24,7 @@ async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
 async fn declined_card_releases_the_claims_and_keeps_the_hold() {
     let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[3]).await.1;
-    let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
-    assert_eq!((status, &declined["state"]), (StatusCode::OK, &json!("CANCELLED")));
+    let declined = expect_state(ann.pay(&booking, Some("tok_declined")).await, StatusCode::OK, "CANCELLED");
     assert_eq!(declined["money"], "FAILED");
     let seen = ann.booking(&booking).await;
     let last = seen["steps"].as_array().and_then(|steps| steps.last()).expect("a step");
@@ -260,16 +259,9 @@ async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
 pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
     let body = event.to_string();
     let signature = World::sign(&body, platform::clock::now().0 / 1_000);
-    let answer = visitor
-        .client
-        .request(Method::POST, format!("{}/api/v1/webhooks/payments/simulator", visitor.base))
-        .header("payment-signature", signature)
-        .header("content-type", "application/json")
-        .body(body)
-        .send()
-        .await
-        .expect("the server answers");
-    (answer.status(), answer.json().await.expect("JSON"))
+    let request = visitor.client.post(format!("{}/api/v1/webhooks/payments/simulator", visitor.base));
+    let request = request.header("payment-signature", signature).header("content-type", "application/json");
+    RawAnswer::of(request.body(body)).await.into_json()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -137,9 +137,7 @@ async fn schema_of_a_later_version_serves_and_needs_no_migration() {
     let world = World::start(1, &[]).await;
     world.execute(LATER).await;
     assert!(is_schema_up_to_date(&world.pg).await.expect("the database answers"));
-    let ready =
-        world.visitor().client.get(format!("{}/readyz", world.servers[0].url)).send().await.expect("a response");
-    assert!(ready.status().is_success(), "{ready:?}");
+    expect_answer(world.visitor().get("/readyz").await, StatusCode::OK);
     let (good, report) = check(&world, &["--public-url", &world.servers[0].url]).await;
     assert!(good && report.to_string().contains("has 1 migrations this program does not know"), "{report:#}");
     let applied = "SELECT count(*) FROM _sqlx_migrations";

@@ -61,8 +61,7 @@ async fn cancelled_show_stays_in_the_sitemap_and_its_event_is_cancelled() {
     let origin = origin(&world);
     let mut olga = organiser(&world).await;
     let path = format!("/programme/{}/cancel", world.show);
-    let (status, answer) = post(&mut olga, &path, json!({ "reason": "The roof leaks." })).await;
-    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    expect_answer(post(&mut olga, &path, json!({ "reason": "The roof leaks." })).await, StatusCode::ACCEPTED);
     wait_until("the event is cancelled", || async {
         event(&world).await["eventStatus"] == "https://schema.org/EventCancelled"
     })

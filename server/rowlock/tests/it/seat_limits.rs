@@ -9,7 +9,7 @@ use crate::prelude::*;
 const ANN: &str = "ann@example.org";
 
 /// A world whose show has these limits, set before a server loads it.
-async fn world_with_limits(
+pub async fn world_with_limits(
     servers: usize,
     (per_person, per_instrument): (i16, Option<i16>),
     settings: &[(&str, &str)],
@@ -166,8 +166,7 @@ async fn show_with_email_codes_counts_seats_by_address() {
     let mut booked = Vec::new();
     for seats in [[1, 2], [5, 6]] {
         let visitor = world.visitor();
-        let hold = hold_seats(&visitor, &seats).await;
-        let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
+        let (_, booking) = visitor.check_out(&seats).await;
         booked.push((visitor, booking));
     }
     // As after entering the codes, which are required before a booking is created.
@@ -193,8 +192,7 @@ async fn assert_one_card_is_limited(gather: (&str, &str)) {
     for number in 0..4_usize {
         let visitor = world.visitor_at(number % 2);
         let seat = u32::try_from(number * 3).expect("a seat");
-        let hold = hold_seats(&visitor, &[seat, seat + 1]).await;
-        let (_, booking) = visitor.book(&hold).await;
+        let (_, booking) = visitor.check_out(&[seat, seat + 1]).await;
         let paying = expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
         pending.push((visitor, booking, text(&paying["pay_url"]).to_owned()));
     }
@@ -224,8 +222,7 @@ async fn assert_one_card_is_limited(gather: (&str, &str)) {
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 4);
     // The card has reached its limit for token payments too.
     let late = world.visitor();
-    let hold = hold_seats(&late, &[40]).await;
-    let (_, booking) = late.book(&hold).await;
+    let (_, booking) = late.check_out(&[40]).await;
     assert_eq!(late.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
     world.wait_until_books_balance().await;
 }
@@ -245,8 +242,7 @@ async fn card_without_a_fingerprint_has_no_limit_on_the_page() {
     let world = world_with_limits(1, (10, Some(1)), &[]).await;
     for seat in [1, 5] {
         let visitor = world.visitor();
-        let hold = hold_seats(&visitor, &[seat]).await;
-        let (_, booking) = visitor.book(&hold).await;
+        let (_, booking) = visitor.check_out(&[seat]).await;
         let (_, paying) = visitor.pay(&booking, None).await;
         pay_on_page(&visitor, text(&paying["pay_url"]), "paid@").await;
         visitor.wait_for_booking(&booking, "CONFIRMED").await;

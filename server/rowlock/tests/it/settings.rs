@@ -248,11 +248,6 @@ pub fn state<'a>(report: &'a Value, about: &str) -> &'a str {
         .expect("the component is checked")
 }
 
-async fn shows_in_redis(world: &World) -> Vec<String> {
-    let pattern = format!("{}*{{show:*", world.setting("REDIS_PREFIX"));
-    redis::cmd("KEYS").arg(pattern).query_async(&mut world.redis().await).await.expect("keys are listed")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn working_system_passes_the_check_and_is_left_unchanged() {
     let world = World::start(1, &[]).await;
@@ -266,7 +261,7 @@ async fn working_system_passes_the_check_and_is_left_unchanged() {
         assert_ne!(state(&report, about), "failed", "{about}: {report:#}");
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 0);
-    let left = shows_in_redis(&world).await;
+    let left = world.redis_keys("*{show:*").await;
     let of_ours = world.show.simple().to_string();
     assert!(left.iter().all(|key| key.replace('-', "").contains(&of_ours)), "a hidden show is left: {left:?}");
     let (good, table) = world.command(&["check", "--public-url", &world.servers[0].url]).await;

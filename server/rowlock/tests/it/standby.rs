@@ -148,8 +148,7 @@ async fn writes_never_read_from_the_standby_and_new_rows_are_found() {
         let (status, body) = ann.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
     }
-    let hold = expect_answer(ann.hold(&[0, 1]).await, StatusCode::CREATED);
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[0, 1]).await;
     ann.pay(&booking, Some("tok_paid")).await;
     ann.wait_for_booking(&booking, "CONFIRMED").await;
     assert!(setup.reads("not_there").await >= unknown_there + 1.0, "a missing row is read again from the primary");

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use http::caching::{FOREVER, PRIVATE, REVALIDATED};
-use reqwest::header::{HeaderMap, HeaderName};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -71,40 +70,17 @@ pub fn content(file: &str, version: &str) -> String {
     format!("{file} of {version}")
 }
 
-struct FileAnswer {
-    status: StatusCode,
-    headers: HeaderMap,
-    text: String,
+/// Status, `Cache-Control`, and body.
+fn summary(answer: &RawAnswer) -> (StatusCode, &str, &str) {
+    (answer.status, answer.optional_header("cache-control"), &answer.body)
 }
 
-impl FileAnswer {
-    fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
-    }
-
-    /// Status, `Cache-Control`, and body.
-    fn summary(&self) -> (StatusCode, &str, &str) {
-        (self.status, self.header("cache-control"), &self.text)
-    }
+async fn request_file(method: Method, world: &World, server: usize, path: &str, headers: &[(&str, &str)]) -> RawAnswer {
+    let request = world.visitor().client.request(method, format!("{}{path}", world.servers[server].url));
+    RawAnswer::of(headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))).await
 }
 
-async fn request_file(
-    method: Method,
-    world: &World,
-    server: usize,
-    path: &str,
-    headers: &[(&'static str, &str)],
-) -> FileAnswer {
-    let mut request = world.visitor().client.request(method, format!("{}{path}", world.servers[server].url));
-    for (name, value) in headers {
-        request = request.header(HeaderName::from_static(name), *value);
-    }
-    let answer = request.send().await.expect("an answer");
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    FileAnswer { status, headers, text: answer.text().await.expect("a body") }
-}
-
-async fn get_file(world: &World, server: usize, path: &str, headers: &[(&'static str, &str)]) -> FileAnswer {
+async fn get_file(world: &World, server: usize, path: &str, headers: &[(&str, &str)]) -> RawAnswer {
     request_file(Method::GET, world, server, path, headers).await
 }
 
@@ -133,13 +109,13 @@ async fn versioned_files_are_immutable_in_every_encoding() {
                 let answer = get_file(&world, 0, &path, &[("accept-encoding", form)]).await;
                 let is_packed = form != "identity" && !file.ends_with("woff2");
                 let text = if is_packed { format!("{form}: {whole}") } else { whole.clone() };
-                assert_eq!(answer.summary(), (StatusCode::OK, FOREVER, text.as_str()), "{path}, {form}");
-                assert_eq!(answer.header("content-encoding"), if is_packed { form } else { "" }, "{path}");
+                assert_eq!(summary(&answer), (StatusCode::OK, FOREVER, text.as_str()), "{path}, {form}");
+                assert_eq!(answer.optional_header("content-encoding"), if is_packed { form } else { "" }, "{path}");
                 assert!(answer.header("vary").contains("accept-encoding"), "{path}");
                 let head = request_file(Method::HEAD, &world, 0, &path, &[("accept-encoding", form)]).await;
-                assert_eq!(head.summary(), (StatusCode::OK, FOREVER, ""), "{path}, {form}");
+                assert_eq!(summary(&head), (StatusCode::OK, FOREVER, ""), "{path}, {form}");
                 for name in ["content-encoding", "content-type", "content-length", "last-modified"] {
-                    assert_eq!(head.header(name), answer.header(name), "{path}, {form}: {name}");
+                    assert_eq!(head.optional_header(name), answer.optional_header(name), "{path}, {form}: {name}");
                 }
             }
         }
@@ -148,13 +124,13 @@ async fn versioned_files_are_immutable_in_every_encoding() {
     let answer = get_file(&world, 0, &path, &[]).await;
     assert_eq!(answer.header("content-type"), "text/css");
     let again = get_file(&world, 0, &path, &[("if-modified-since", answer.header("last-modified"))]).await;
-    assert_eq!(again.summary(), (StatusCode::NOT_MODIFIED, FOREVER, ""));
+    assert_eq!(summary(&again), (StatusCode::NOT_MODIFIED, FOREVER, ""));
     let begins = get_file(&world, 0, &path, &[("range", "bytes=0-4")]).await;
-    assert_eq!(begins.summary(), (StatusCode::PARTIAL_CONTENT, FOREVER, "style"));
+    assert_eq!(summary(&begins), (StatusCode::PARTIAL_CONTENT, FOREVER, "style"));
     let beyond = get_file(&world, 0, &path, &[("range", "bytes=9999-")]).await;
-    assert_eq!(beyond.summary(), (StatusCode::RANGE_NOT_SATISFIABLE, PRIVATE, ""));
+    assert_eq!(summary(&beyond), (StatusCode::RANGE_NOT_SATISFIABLE, PRIVATE, ""));
     let sent = request_file(Method::POST, &world, 0, &path, &[]).await;
-    assert_eq!(sent.summary(), (StatusCode::METHOD_NOT_ALLOWED, PRIVATE, ""));
+    assert_eq!(summary(&sent), (StatusCode::METHOD_NOT_ALLOWED, PRIVATE, ""));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,23 +147,23 @@ async fn replica_of_another_version_serves_shared_files_uncached() {
                 let path = format!("/site/{version}/{file}");
                 let whole = content(file, own);
                 let answer = get_file(&world, server, &path, &[]).await;
-                assert_eq!(answer.summary(), (StatusCode::OK, PRIVATE, whole.as_str()), "{path}");
+                assert_eq!(summary(&answer), (StatusCode::OK, PRIVATE, whole.as_str()), "{path}");
                 // A range could combine two versions, so the whole file is sent.
                 let answer = get_file(&world, server, &path, &[("range", "bytes=3-")]).await;
-                assert_eq!(answer.summary(), (StatusCode::OK, PRIVATE, whole.as_str()), "{path}");
+                assert_eq!(summary(&answer), (StatusCode::OK, PRIVATE, whole.as_str()), "{path}");
             }
             for file in OF_A_MODULE.iter().chain(&["pkg/nothing.js", "style/nothing.css"]) {
                 let path = format!("/site/{version}/{file}");
                 let answer = get_file(&world, server, &path, &[]).await;
-                assert_eq!(answer.summary(), (StatusCode::NOT_FOUND, PRIVATE, ""), "{path}");
+                assert_eq!(summary(&answer), (StatusCode::NOT_FOUND, PRIVATE, ""), "{path}");
             }
         }
         for file in OF_A_MODULE {
             let answer = get_file(&world, server, &format!("/site/{own}/{file}"), &[]).await;
-            assert_eq!(answer.summary(), (StatusCode::OK, FOREVER, content(file, own).as_str()));
+            assert_eq!(summary(&answer), (StatusCode::OK, FOREVER, content(file, own).as_str()));
         }
         let answer = get_file(&world, server, &format!("/site/{own}/pkg/nothing.js"), &[]).await;
-        assert_eq!(answer.summary(), (StatusCode::NOT_FOUND, PRIVATE, ""));
+        assert_eq!(summary(&answer), (StatusCode::NOT_FOUND, PRIVATE, ""));
     }
 }
 
@@ -205,16 +181,16 @@ async fn files_of_an_unversioned_site_are_revalidated() {
         for file in OF_A_MODULE.iter().chain(&OF_ANY_PAGE) {
             let (path, whole) = (format!("/{file}"), content(file, own));
             let answer = get_file(&world, server, &path, &[]).await;
-            assert_eq!(answer.summary(), (StatusCode::OK, REVALIDATED, whole.as_str()), "{path}");
+            assert_eq!(summary(&answer), (StatusCode::OK, REVALIDATED, whole.as_str()), "{path}");
             assert!(answer.header("vary").contains("accept-encoding"), "{path}");
             let again = get_file(&world, server, &path, &[("if-modified-since", answer.header("last-modified"))]).await;
-            assert_eq!(again.summary(), (StatusCode::NOT_MODIFIED, REVALIDATED, ""), "{path}");
+            assert_eq!(summary(&again), (StatusCode::NOT_MODIFIED, REVALIDATED, ""), "{path}");
         }
         let answer = get_file(&world, server, "/pkg/nothing.js", &[]).await;
-        assert_eq!(answer.summary(), (StatusCode::NOT_FOUND, PRIVATE, ""));
+        assert_eq!(summary(&answer), (StatusCode::NOT_FOUND, PRIVATE, ""));
         // A page that was opened before.
         let answer = get_file(&world, server, &format!("/site/{OLD}/style/main.css"), &[]).await;
-        assert_eq!(answer.summary(), (StatusCode::OK, PRIVATE, content("style/main.css", own).as_str()));
+        assert_eq!(summary(&answer), (StatusCode::OK, PRIVATE, content("style/main.css", own).as_str()));
     }
 }
 

@@ -55,10 +55,7 @@ async fn metrics_are_readable_with_the_token_only() {
         let (status, text) = scrape(url, wrong).await;
         assert_eq!((status, text.as_str()), (StatusCode::UNAUTHORIZED, ""), "{wrong:?}");
     }
-    let text = expect_answer(scrape(url, Some(TOKEN)).await, StatusCode::OK);
-    for name in NAMES {
-        assert!(text.contains(name), "{name} is missing in:\n{text}");
-    }
+    let text = expect_page(scrape(url, Some(TOKEN)).await, StatusCode::OK, &NAMES);
     let id = booking["id"].as_str().expect("an id");
     assert!(!text.contains(id), "labels contain no booking id");
 }
@@ -232,7 +229,8 @@ impl TracingProxy {
     }
 }
 
-async fn serve(routes: Router) -> String {
+/// Serves these routes on a free port. Returns the URL.
+pub async fn serve(routes: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(async move { axum::serve(listener, routes).await });
@@ -241,18 +239,11 @@ async fn serve(routes: Router) -> String {
 
 /// Sends a POST within a trace.
 async fn post_in(visitor: &Visitor, trace: &str, path: &str, body: Value) -> Value {
-    let sent = visitor
-        .client
-        .post(format!("{}{path}", visitor.base))
-        .header("cookie", &visitor.cookie)
-        .header("idempotency-key", new_id().to_string())
-        .header("traceparent", format!("00-{trace}-{CALLER}-01"))
-        .json(&body)
-        .send()
-        .await
-        .expect("the server answers");
-    assert!(sent.status().is_success(), "{}", sent.status());
-    sent.json().await.expect("JSON")
+    let request = visitor.request(Method::POST, path).header("idempotency-key", new_id().to_string());
+    let request = request.header("traceparent", format!("00-{trace}-{CALLER}-01")).json(&body);
+    let answer = RawAnswer::of(request).await;
+    assert!(answer.status.is_success(), "{answer:?}");
+    answer.json()
 }
 
 /// Names of a span and of its exported ancestors.

@@ -119,8 +119,7 @@ async fn print_tickets(visitor: &Visitor, name: &str, seats: &[u32]) -> PdfText 
     let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let request =
         json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": name, "email": "ann@example.org" } });
-    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let booking = expect_answer(visitor.call(Method::POST, "/api/v1/bookings", request).await, StatusCode::CREATED);
     assert_eq!(visitor.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     let address = format!("{}/bookings/{}/ticket.pdf", visitor.base, text(&booking["id"]));
     let answer = visitor.client.get(address).header("cookie", &visitor.cookie).send().await.expect("an answer");

@@ -1,9 +1,10 @@
 //! Ownership of bookings and holds by accounts, hidden from every other account; and the seat limit per person, which all
 //! browsers of an account share.
 
-use super::{wait_for_mailed_token, world_with_ann};
+use super::{guest_with_copied_cookie, wait_for_mailed_token, world_with_ann};
 use crate::commits::SLOW_GATHER;
 use crate::prelude::*;
+use crate::seat_limits::world_with_limits;
 
 async fn buy(visitor: &Visitor, seats: &[u32], email: &str) -> Value {
     let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
@@ -67,10 +68,7 @@ async fn copied_guest_cookie_loses_waiting_list_entry_and_stored_answer_at_sign_
     world.sell_only(&[1]).await;
     let lucky = world.visitor();
     let sold_out = expect_answer(lucky.hold(&[1]).await, StatusCode::CREATED);
-    register_and_log_in(&world, "ann@example.org").await;
-    let mut phone = guest(&world).await;
-    let mut copy = Browser::new(&world);
-    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+    let (mut phone, copy) = guest_with_copied_cookie(&world).await;
     let (list, body) =
         (format!("/api/v1/shows/{}/waiting-list", world.show), json!({ "quantity": 1, "email": "ann@example.org" }));
     let answer = "/api/v1/requests/hers";
@@ -160,9 +158,7 @@ async fn guest_bookings_join_only_the_account_that_proves_their_address() {
     assert_eq!(ids(&ann.bookings().await), [text(&later["id"]), text(&guest_booking["id"])]);
     let mut eve = register_and_log_in(&world, "eve@example.org").await;
     assert_eq!((booking_status(&eve, &guest_booking).await, eve.bookings().await.len()), (StatusCode::NOT_FOUND, 0));
-    let page = eve.visitor().client.get(format!("{}/bookings/{}", eve.visitor().base, text(&guest_booking["id"])));
-    let page = page.header("cookie", eve.visitor().cookie).send().await.expect("a page");
-    assert_eq!(page.status(), StatusCode::NOT_FOUND);
+    assert_eq!(eve.page(&format!("/bookings/{}", text(&guest_booking["id"]))).await.0, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,13 +204,6 @@ async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
 
 const ANN: &str = "ann@example.org";
 
-/// A world whose show has this limit. The limit is set before the show is loaded.
-async fn world_with_limit(servers: usize, most: i16, settings: &[(&str, &str)]) -> World {
-    let world = World::start(servers, settings).await;
-    world.run(sqlx::query("UPDATE shows SET per_person = $1").bind(most)).await;
-    world
-}
-
 async fn another_browser(world: &World, server: usize) -> Browser {
     let mut browser = Browser::at(world, server);
     expect_answer(browser.log_in(ANN, PASSWORD).await, StatusCode::OK);
@@ -223,7 +212,7 @@ async fn another_browser(world: &World, server: usize) -> Browser {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn signing_out_and_in_again_does_not_raise_the_seat_limit() {
-    let world = world_with_limit(1, 3, &[]).await;
+    let world = world_with_limits(1, (3, None), &[]).await;
     let mut ann = register_and_log_in(&world, ANN).await;
     assert_eq!(ann.visitor().buy_seats(&[1, 2], "tok_paid").await["state"], "CONFIRMED");
     assert_eq!(ann.post("/api/v1/users/logout", Value::Null).await.0, StatusCode::NO_CONTENT);
@@ -249,7 +238,7 @@ async fn signing_out_and_in_again_does_not_raise_the_seat_limit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_concurrent_payments_from_browsers_of_an_account_passes_the_limit() {
-    let world = world_with_limit(2, 2, &[SLOW_GATHER]).await;
+    let world = world_with_limits(2, (2, None), &[SLOW_GATHER]).await;
     let mut browsers = vec![register_and_log_in(&world, ANN).await];
     for server in [1, 0, 1] {
         browsers.push(another_browser(&world, server).await);
@@ -276,7 +265,7 @@ async fn one_of_concurrent_payments_from_browsers_of_an_account_passes_the_limit
 /// More accounts than pipeline lanes, so some share a lane.
 #[tokio::test(flavor = "multi_thread")]
 async fn payments_of_accounts_with_one_browser_are_batched() {
-    let world = world_with_limit(1, 2, &[SLOW_GATHER]).await;
+    let world = world_with_limits(1, (2, None), &[SLOW_GATHER]).await;
     let mut ready = Vec::new();
     for number in 0..5_u32 {
         let browser = register_and_log_in(&world, &format!("buyer{number}@example.org")).await;

@@ -57,23 +57,14 @@ impl Browser {
         body: &Value,
         headers: &[(&str, &str)],
     ) -> FullAnswer {
-        let visitor = self.visitor();
-        let mut request = visitor.client.request(method, format!("{}{path}", visitor.base));
-        if !visitor.cookie.is_empty() {
-            request = request.header("cookie", &visitor.cookie);
-        }
+        let mut request = self.visitor().request(method, path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        if !body.is_null() {
-            request = request.json(body);
-        }
-        let answer = request.send().await.expect("the server answers");
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        self.keep(&headers);
-        let bytes = answer.bytes().await.expect("a body");
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).expect("JSON") };
-        (status, headers, body)
+        let answer = RawAnswer::of(if body.is_null() { request } else { request.json(body) }).await;
+        self.keep(&answer.headers);
+        let body = if answer.body.is_empty() { Value::Null } else { answer.json() };
+        (answer.status, answer.headers, body)
     }
 
     pub async fn send(&mut self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
@@ -149,6 +140,14 @@ pub async fn register_and_log_in(world: &World, email: &str) -> Browser {
     expect_answer(browser.register(email, PASSWORD).await, StatusCode::CREATED);
     expect_answer(browser.log_in(email, PASSWORD).await, StatusCode::OK);
     browser
+}
+
+/// A guest who has an account and has not signed in, and a browser with a copy of the guest's cookie.
+pub async fn guest_with_copied_cookie(world: &World) -> (Browser, Browser) {
+    register_and_log_in(world, "ann@example.org").await;
+    let mut phone = Browser::new(world);
+    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
+    (phone.clone(), phone)
 }
 
 /// Mails with this subject. Decodes quoted-printable as far as links need it.

@@ -3,39 +3,22 @@
 use super::{form, wait_for_mailed_token, world_with_ann};
 use crate::prelude::*;
 
-pub(super) struct Page {
-    pub status: StatusCode,
-    pub location: String,
-    pub text: String,
-}
-
-impl Page {
-    pub fn hidden(&self, name: &str) -> String {
-        let field =
-            self.text.split("<input").find(|field| field.contains(&format!("name=\"{name}\""))).expect("the field");
-        let (_, value) = field.split_once("value=\"").expect("its value");
-        value.split('"').next().expect("a text").to_owned()
-    }
-}
-
-pub(super) async fn open(browser: &mut Browser, path: &str) -> Page {
-    let visitor = browser.visitor();
-    let request = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
+pub(super) async fn open(browser: &mut Browser, path: &str) -> RawAnswer {
+    let request = browser.visitor().request(Method::GET, path);
     read(browser, request).await
 }
 
-pub(super) async fn submit(browser: &mut Browser, path: &str, fields: &[(&str, &str)]) -> Page {
+pub(super) async fn submit(browser: &mut Browser, path: &str, fields: &[(&str, &str)]) -> RawAnswer {
     let visitor = browser.visitor();
-    let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
-    read(browser, form(request.header("origin", &visitor.base), fields)).await
+    let request = visitor.request(Method::POST, path).header("origin", &visitor.base);
+    read(browser, form(request, fields)).await
 }
 
-async fn read(browser: &mut Browser, request: reqwest::RequestBuilder) -> Page {
-    let answer = request.send().await.expect("the server answers");
-    browser.keep(answer.headers());
-    assert_eq!(answer.headers()["cache-control"], "private, no-store", "account pages are not cached");
-    let location = answer.headers().get("location").map(|to| to.to_str().expect("text").to_owned());
-    Page { status: answer.status(), location: location.unwrap_or_default(), text: answer.text().await.expect("HTML") }
+async fn read(browser: &mut Browser, request: reqwest::RequestBuilder) -> RawAnswer {
+    let answer = RawAnswer::of(request).await;
+    browser.keep(&answer.headers);
+    assert_eq!(answer.header("cache-control"), "private, no-store", "account pages are not cached");
+    answer
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,8 +26,8 @@ async fn forms_register_and_sign_in_and_return_to_the_requested_page() {
     let world = World::start(1, &[]).await;
     let mut ann = Browser::new(&world);
     let away = open(&mut ann, "/account").await;
-    assert_eq!((away.status, &*away.location), (StatusCode::SEE_OTHER, "/login?notice=sign-in-first&next=/account"));
-    assert_eq!(open(&mut ann, &away.location).await.hidden("next"), "/account");
+    assert_eq!((away.status, away.location()), (StatusCode::SEE_OTHER, "/login?notice=sign-in-first&next=/account"));
+    assert_eq!(open(&mut ann, away.location()).await.hidden("next"), "/account");
     let page = open(&mut ann, "/register?next=/search").await;
     let (key, next) = (page.hidden("key"), page.hidden("next"));
     let fields = [
@@ -56,8 +39,8 @@ async fn forms_register_and_sign_in_and_return_to_the_requested_page() {
     ];
     let refused = submit(&mut ann, "/register", &fields).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
-    assert!(refused.text.contains("role=\"alert\"") && refused.text.contains("value=\"ann@example.org\""));
-    assert!(!refused.text.contains("<b>Example") && !refused.text.contains("short\""), "typed text is escaped");
+    assert!(refused.body.contains("role=\"alert\"") && refused.body.contains("value=\"ann@example.org\""));
+    assert!(!refused.body.contains("<b>Example") && !refused.body.contains("short\""), "typed text is escaped");
     let key = refused.hidden("key");
     let fields = [
         ("name", "Ann Example"),
@@ -67,13 +50,13 @@ async fn forms_register_and_sign_in_and_return_to_the_requested_page() {
         ("next", &*next),
     ];
     let made = submit(&mut ann, "/register", &fields).await;
-    assert_eq!((made.status, &*made.location), (StatusCode::SEE_OTHER, "/search"));
+    assert_eq!((made.status, made.location()), (StatusCode::SEE_OTHER, "/search"));
     let own = open(&mut ann, "/account").await;
     assert!(
-        own.status == StatusCode::OK && own.text.contains("Ann Example") && own.text.contains("data-testid=\"prove\"")
+        own.status == StatusCode::OK && own.body.contains("Ann Example") && own.body.contains("data-testid=\"prove\"")
     );
     let out = submit(&mut ann, "/account/logout", &[]).await;
-    assert_eq!((out.status, &*out.location, ann.cookie("rowlock_session")), (StatusCode::SEE_OTHER, "/", None));
+    assert_eq!((out.status, out.location(), ann.cookie("rowlock_session")), (StatusCode::SEE_OTHER, "/", None));
     let visitor = ann.visitor();
     let request = visitor.client.post(format!("{}/account/logout", visitor.base)).header("origin", &visitor.base);
     let out = read(&mut ann, form(request.header("authorization", "Bearer nothing"), &[])).await;
@@ -82,13 +65,13 @@ async fn forms_register_and_sign_in_and_return_to_the_requested_page() {
     let wrong = submit(&mut ann, "/login", &fields).await;
     assert_eq!((wrong.status, wrong.hidden("next")), (StatusCode::UNAUTHORIZED, String::new()));
     let fields = [("email", "ann@example.org"), ("password", PASSWORD), ("next", "//evil.example/")];
-    assert_eq!(submit(&mut ann, "/login", &fields).await.location, "/account", "no redirect to another site");
+    assert_eq!(submit(&mut ann, "/login", &fields).await.location(), "/account", "no redirect to another site");
     // A second registration with her address looks like any other to Eve.
     let mut eve = Browser::new(&world);
     let key = open(&mut eve, "/register").await.hidden("key");
     let fields = [("name", "Eve"), ("email", "ann@example.org"), ("password", "another password"), ("key", &*key)];
     let again = submit(&mut eve, "/register", &fields).await;
-    assert_eq!((again.status, &*again.location), (StatusCode::SEE_OTHER, "/login?notice=registered"));
+    assert_eq!((again.status, again.location()), (StatusCode::SEE_OTHER, "/login?notice=registered"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,22 +80,22 @@ async fn pages_behind_mailed_links_change_nothing_until_submitted() {
     let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     let mut phone = Browser::new(&world);
     let away = open(&mut phone, &format!("/confirm-email?token={token}")).await;
-    assert_eq!(away.location, format!("/login?notice=sign-in-first&next=/confirm-email?token={token}"));
-    let next = open(&mut phone, &away.location).await.hidden("next");
+    assert_eq!(away.location(), format!("/login?notice=sign-in-first&next=/confirm-email?token={token}"));
+    let next = open(&mut phone, away.location()).await.hidden("next");
     assert_eq!(next, format!("/confirm-email?token={token}"), "sign-in keeps the next page");
     let page = open(&mut ann, &format!("/confirm-email?token={token}")).await;
     assert_eq!(ann.me().await.1["email_proven"], json!(false), "opening the page does not confirm");
     let fields = [("token", &*page.hidden("token")), ("key", &*page.hidden("key"))];
-    assert_eq!(submit(&mut ann, "/confirm-email", &fields).await.location, "/account?notice=proven");
+    assert_eq!(submit(&mut ann, "/confirm-email", &fields).await.location(), "/account?notice=proven");
     assert_eq!(ann.me().await.1["email_proven"], json!(true));
 
     let key = open(&mut phone, "/reset").await.hidden("key");
     let sent = submit(&mut phone, "/reset", &[("email", "ann@example.org"), ("key", &*key)]).await;
-    assert!(sent.status == StatusCode::OK && sent.text.contains("data-testid=\"reset-sent\""));
+    assert!(sent.status == StatusCode::OK && sent.body.contains("data-testid=\"reset-sent\""));
     let token = wait_for_mailed_token(&world, "A new password", "ann@example.org").await;
     let page = open(&mut phone, &format!("/reset?token={token}")).await;
     let fields = [("token", &*page.hidden("token")), ("key", &*page.hidden("key")), ("password", "another password")];
-    assert_eq!(submit(&mut phone, "/reset/new", &fields).await.location, "/login?notice=password-reset");
+    assert_eq!(submit(&mut phone, "/reset/new", &fields).await.location(), "/login?notice=password-reset");
     let stale = [("token", &*token), ("key", "another-intent"), ("password", "a third password")];
     assert_eq!(submit(&mut phone, "/reset/new", &stale).await.status, StatusCode::GONE);
     assert_eq!(phone.log_in("ann@example.org", "another password").await.0, StatusCode::OK);
@@ -124,16 +107,16 @@ async fn forms_change_the_password_and_sign_out_everywhere() {
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let wrong = submit(&mut ann, "/account/password", &[("current", "not it, no"), ("new", "another password")]).await;
-    assert!(wrong.status == StatusCode::UNAUTHORIZED && wrong.text.contains("role=\"alert\""));
+    assert!(wrong.status == StatusCode::UNAUTHORIZED && wrong.body.contains("role=\"alert\""));
     let changed = submit(&mut ann, "/account/password", &[("current", PASSWORD), ("new", "another password")]).await;
-    assert_eq!(changed.location, "/account?notice=password-changed");
+    assert_eq!(changed.location(), "/account?notice=password-changed");
     assert_eq!((ann.me().await.0, laptop.me().await.0), (StatusCode::OK, StatusCode::UNAUTHORIZED));
     laptop.log_in("ann@example.org", "another password").await;
     let out = submit(&mut ann, "/account/logout-everywhere", &[]).await;
-    assert_eq!((out.status, &*out.location), (StatusCode::SEE_OTHER, "/login?notice=signed-out"));
+    assert_eq!((out.status, out.location()), (StatusCode::SEE_OTHER, "/login?notice=signed-out"));
     assert_eq!((ann.me().await.0, laptop.me().await.0), (StatusCode::UNAUTHORIZED, StatusCode::UNAUTHORIZED));
     for path in ["/account/password", "/account/email-link", "/account/logout-everywhere", "/confirm-email"] {
-        assert!(submit(&mut ann, path, &[]).await.location.starts_with("/login?notice=sign-in-first"), "{path}");
+        assert!(submit(&mut ann, path, &[]).await.location().starts_with("/login?notice=sign-in-first"), "{path}");
     }
     assert_eq!(submit(&mut ann, "/login", &[("email", "ann@example.org")]).await.status, StatusCode::BAD_REQUEST);
     assert_eq!(submit(&mut ann, "/register", &[]).await.status, StatusCode::BAD_REQUEST);
@@ -154,13 +137,13 @@ async fn cacheable_pages_do_not_depend_on_the_session() {
     }
     // The page of a show is not cached, because it fills in the buyer.
     let show = open(&mut ann, &format!("/shows/{}", world.show)).await;
-    assert!(show.text.contains("data-name=\"Ann Example\"") && show.text.contains("data-email=\"ann@example.org\""));
+    assert!(show.body.contains("data-name=\"Ann Example\"") && show.body.contains("data-email=\"ann@example.org\""));
     ann.post("/api/v1/users/logout", Value::Null).await;
     let path = format!("/shows/{}", world.show);
     wait_until("the page shows no account", || {
         let mut browser = ann.clone();
         let path = path.clone();
-        async move { !open(&mut browser, &path).await.text.contains("data-email") }
+        async move { !open(&mut browser, &path).await.body.contains("data-email") }
     })
     .await;
 }

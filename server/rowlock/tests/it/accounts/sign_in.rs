@@ -170,8 +170,7 @@ async fn replica_limits_logins_locally_without_redis() {
     }
     assert_eq!(eve.log_in("ann@example.org", "a guess at it").await.0, StatusCode::TOO_MANY_REQUESTS);
     let mut redis = world.redis().await;
-    let pattern = format!("{}throttle:*", world.setting("REDIS_PREFIX"));
-    let keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut redis).await.expect("keys");
+    let keys = world.redis_keys("throttle:*").await;
     assert!(!keys.is_empty() && keys.iter().all(|key| !key.contains("ann")), "no address in {keys:?}");
     for key in &keys {
         redis::cmd("DEL").arg(key).query_async::<()>(&mut redis).await.expect("deleted");
@@ -197,10 +196,9 @@ async fn cross_site_requests_do_not_sign_in_or_out() {
     }
     let forms = ["/login", "/register", "/reset", "/account/password", "/account/logout", "/account/logout-everywhere"];
     for path in forms {
-        let visitor = ann.visitor();
-        let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
-        let request = form(request.header("origin", "https://evil.example"), &[("email", "a@b.cd")]);
-        assert_eq!(request.send().await.expect("an answer").status(), StatusCode::FORBIDDEN, "{path}");
+        let request = ann.visitor().request(Method::POST, path).header("origin", "https://evil.example");
+        let answer = RawAnswer::of(form(request, &[("email", "a@b.cd")])).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path}");
     }
     assert_eq!(ann.me().await.0, StatusCode::OK);
 }
@@ -318,17 +316,13 @@ async fn token_buys_without_a_cookie_and_the_account_lists_the_booking() {
     let (first, second) = (ann.token("ann@example.org").await, ann.token("ann@example.org").await);
     assert_ne!(first, second);
     let holds = format!("/api/v1/shows/{}/holds", world.show);
-    let hold = expect_answer(
-        with_token(&world, Method::POST, &holds, json!({ "seats": [4] }), &first).await,
-        StatusCode::CREATED,
-    );
+    let held = with_token(&world, Method::POST, &holds, json!({ "seats": [4] }), &first).await;
+    let hold = expect_answer(held, StatusCode::CREATED);
     // A renewed token is the same visitor.
     let buyer = json!({ "name": "Ann", "email": "ann@example.org" });
     let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
-    let booking = expect_answer(
-        with_token(&world, Method::POST, "/api/v1/bookings", request_body, &second).await,
-        StatusCode::CREATED,
-    );
+    let booked = with_token(&world, Method::POST, "/api/v1/bookings", request_body, &second).await;
+    let booking = expect_answer(booked, StatusCode::CREATED);
     let confirm = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
     let pay = json!({ "payment_token": "tok_paid" });
     assert_eq!(with_token(&world, Method::POST, &confirm, pay, &second).await.0, StatusCode::OK);

@@ -1,6 +1,6 @@
 //! Staff roles: the first manager, further grants, the audit list, and the pages of both.
 
-use super::pages::{Page, open, submit};
+use super::pages::{open, submit};
 use super::register_proven;
 use crate::prelude::*;
 
@@ -176,7 +176,7 @@ async fn staff_member(world: &World, email: &str, role: &str) -> Browser {
     browser
 }
 
-async fn change(browser: &mut Browser, key: &str, email: &str, role: &str, granted: bool, reason: &str) -> Page {
+async fn change(browser: &mut Browser, key: &str, email: &str, role: &str, granted: bool, reason: &str) -> RawAnswer {
     let granted = if granted { "true" } else { "false" };
     let fields = [("key", key), ("email", email), ("role", role), ("granted", granted), ("reason", reason)];
     submit(browser, TEAM, &fields).await
@@ -188,26 +188,26 @@ async fn manager_grants_roles_on_the_page_and_sees_the_audit_list() {
     let mut max = staff_member(&world, "max@example.org", "manager").await;
     let mut ann = register_proven(&world, "ann@example.org").await;
     let given = change(&mut max, "k-1", "ann@example.org", "box_office", true, "Starts on Monday.").await;
-    assert_eq!((given.status, given.location.as_str()), (StatusCode::SEE_OTHER, "/staff/aurora/team?done=true"));
+    assert_eq!((given.status, given.location()), (StatusCode::SEE_OTHER, "/staff/aurora/team?done=true"));
     let page = open(&mut max, TEAM).await;
-    assert_eq!(page.text.matches("data-testid=\"team-person\"").count(), 2, "{}", page.text);
-    assert!(page.text.contains("ann@example.org") && page.text.contains("data-role=\"box_office\""), "{}", page.text);
+    assert_eq!(page.body.matches("data-testid=\"team-person\"").count(), 2, "{}", page.body);
+    assert!(page.body.contains("ann@example.org") && page.body.contains("data-role=\"box_office\""), "{}", page.body);
     ann.log_in("ann@example.org", PASSWORD).await;
     assert_eq!(open(&mut ann, "/staff/aurora/box-office").await.status, StatusCode::OK);
 
     let taken = change(&mut max, "k-2", "ann@example.org", "box_office", false, "Moved away.").await;
     assert_eq!(taken.status, StatusCode::SEE_OTHER);
-    assert!(!open(&mut max, TEAM).await.text.contains("ann@example.org"));
+    assert!(!open(&mut max, TEAM).await.body.contains("ann@example.org"));
     let acts = open(&mut max, "/staff/aurora/team/acts").await;
-    let (taken, given) = (acts.text.find("data-act=\"role_taken\""), acts.text.find("data-act=\"role_given\""));
-    assert!(taken.expect("a line") < given.expect("a line"), "newest first: {}", acts.text);
-    assert!(acts.text.contains("Role removed") && acts.text.contains("Moved away."), "{}", acts.text);
+    let (taken, given) = (acts.body.find("data-act=\"role_taken\""), acts.body.find("data-act=\"role_given\""));
+    assert!(taken.expect("a line") < given.expect("a line"), "newest first: {}", acts.body);
+    assert!(acts.body.contains("Role removed") && acts.body.contains("Moved away."), "{}", acts.body);
     let ids = world.values(sqlx::query_scalar::<_, Uuid>("SELECT id FROM accounts")).await;
-    assert!(ids.iter().all(|id| !acts.text.contains(&id.to_string())), "accounts are shown by name: {}", acts.text);
+    assert!(ids.iter().all(|id| !acts.body.contains(&id.to_string())), "accounts are shown by name: {}", acts.body);
     let first: i64 =
         world.value(sqlx::query_scalar("SELECT min(number) FROM audit_list WHERE theatre_id = 'aurora'")).await;
     let before = open(&mut max, &format!("/staff/aurora/team/acts?before={first}")).await;
-    assert!(!before.text.contains("data-testid=\"act\""), "there is no earlier act: {}", before.text);
+    assert!(!before.body.contains("data-testid=\"act\""), "there is no earlier act: {}", before.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,18 +216,18 @@ async fn refused_grant_stays_in_its_form_with_the_reason() {
     let mut max = staff_member(&world, "max@example.org", "manager").await;
     let unknown = change(&mut max, "k-1", "unknown@example.org", "organiser", true, "New programme.").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
-    assert!(unknown.text.contains("No account has this address."), "{}", unknown.text);
+    assert!(unknown.body.contains("No account has this address."), "{}", unknown.body);
     assert!(
-        unknown.text.contains("value=\"unknown@example.org\"") && unknown.text.contains("value=\"New programme.\"")
+        unknown.body.contains("value=\"unknown@example.org\"") && unknown.body.contains("value=\"New programme.\"")
     );
     register_proven(&world, "ann@example.org").await;
     let unsaid = change(&mut max, "k-2", "ann@example.org", "box_office", true, " ").await;
     assert_eq!(unsaid.status, StatusCode::BAD_REQUEST);
-    assert!(unsaid.text.contains("data-testid=\"field-error\""), "{}", unsaid.text);
+    assert!(unsaid.body.contains("data-testid=\"field-error\""), "{}", unsaid.body);
     let last = change(&mut max, "k-3", "max@example.org", "manager", false, "I leave.").await;
     assert_eq!(last.status, StatusCode::CONFLICT);
-    assert!(last.text.contains("Make someone else a manager first."), "{}", last.text);
-    assert!(last.text.contains("<details open class=\"systems-act\""), "its form stays open: {}", last.text);
+    assert!(last.body.contains("Make someone else a manager first."), "{}", last.body);
+    assert!(last.body.contains("<details open class=\"systems-act\""), "its form stays open: {}", last.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,5 +248,5 @@ async fn team_pages_are_hidden_from_everyone_but_managers() {
         assert_eq!(tried.status, StatusCode::NOT_FOUND);
     }
     assert_eq!(world.count(roles).await, before);
-    assert!(open(&mut rita, "/staff/rialto/team").await.text.contains("rita@example.org"));
+    assert!(open(&mut rita, "/staff/rialto/team").await.body.contains("rita@example.org"));
 }

@@ -21,8 +21,7 @@ async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() 
     let path = booking_path(&old, "/exchange");
     assert_eq!(code(&ann.post(&path, request_body(PRICE)).await), (409, "wrong_state".into()), "they cost more");
     assert_eq!(rita.post(&path, request_body(2 * PRICE)).await.0, StatusCode::NOT_FOUND);
-    let (status, new) = ann.post(&path, request_body(2 * PRICE)).await;
-    assert_eq!((status, &new["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{new}");
+    let new = expect_state(ann.post(&path, request_body(2 * PRICE)).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!(new["means"], "cash");
     let visitor = world.visitor();
     visitor.wait_for_seat(4, '0').await;
@@ -149,10 +148,8 @@ async fn show_for(world: &World, price: i64) -> Uuid {
 }
 
 async fn holds_in(browser: &mut Browser, show: Uuid, seats: &[u32]) -> Value {
-    expect_answer(
-        browser.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": seats })).await,
-        StatusCode::CREATED,
-    )
+    let path = format!("/api/v1/shows/{show}/holds");
+    expect_answer(browser.post(&path, json!({ "seats": seats })).await, StatusCode::CREATED)
 }
 
 async fn assert_not_exchanged(world: &World, ann: &mut Browser, old: &Value) {
@@ -183,11 +180,8 @@ async fn price_difference_leaves_the_till_once_and_the_shift_balances() {
 
     let (visitor, key, good) = (ann.visitor(), new_id().to_string(), approved(&plain, &max, PIN));
     let (status, new) = visitor.call_with_key(Method::POST, &path, good.clone(), &key).await;
-    assert_eq!(
-        (status, &new["state"], &new["total"]["minor"]),
-        (StatusCode::CREATED, &json!("CONFIRMED"), &json!(PRICE))
-    );
-    assert_eq!(new["difference"]["minor"], -PRICE);
+    assert_eq!((status, &new["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{new}");
+    assert_eq!([&new["total"]["minor"], &new["difference"]["minor"]], [PRICE, -PRICE]);
     let back = &new["refunds"][0];
     assert_eq!((&back["amount"]["minor"], &back["settled"]), (&json!(PRICE), &json!(true)), "{new}");
     // The same key gets the same answer, whatever PIN is sent, and nothing is paid out again.

@@ -46,6 +46,21 @@ async fn house_keeps_seats_and_releases_them() {
     assert_eq!(acts(&world).await, ["seats_kept", "seats_put_back", "till_opened", "sold"]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_with_other_labels_than_the_seller_saw_are_not_kept() {
+    let world = World::start(1, &[]).await;
+    let mut ann = seller(&world, "ann@example.org").await;
+    let path = desk_path(&format!("shows/{}/house-seats", world.show));
+    let request_body =
+        |labels: &[&str]| json!({ "seats": [5, 4], "labels": labels, "kept": true, "reason": "For the mayor." });
+    // As a page that was opened before the show moved to another room.
+    assert_eq!(code(&ann.post(&path, request_body(&["A6", "B5"])).await), (409, "wrong_state".into()));
+    assert_eq!(code(&ann.post(&path, request_body(&["A6"])).await), (400, "malformed".into()));
+    assert_eq!(blocked_count(&world).await, 0);
+    expect_answer(ann.post(&path, request_body(&["A6", "A5"])).await, StatusCode::NO_CONTENT);
+    assert_eq!(blocked_count(&world).await, 2);
+}
+
 fn path(world: &World) -> String {
     desk_path(&format!("shows/{}/house-seats/hold", world.show))
 }

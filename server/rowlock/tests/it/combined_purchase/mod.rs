@@ -118,8 +118,7 @@ async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
     assert_eq!(actual, (StatusCode::CREATED, "PAYMENT_PENDING", "PENDING"), "{pending}");
     let now = ann.current_hold().await;
     assert_eq!((&now["paying"], &now["booking"]), (&json!(true), &pending["id"]), "{now}");
-    let (status, refusal) = ann.change(&hold, &[9], &[]).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "hold_paying"), "{refusal}");
+    expect_problem(ann.change(&hold, &[9], &[]).await, StatusCode::CONFLICT, "hold_paying");
     let answer = ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let back = format!("{}/bookings/{}?submitted=1", ann.base, text(&pending["id"]));
@@ -156,9 +155,7 @@ async fn declined_card_keeps_the_hold_and_slow_payment_ends_by_webhook() {
 #[tokio::test(flavor = "multi_thread")]
 async fn earlier_checkout_is_revised_and_paid() {
     let (world, ann) = World::with_visitor(1, &[]).await;
-    let hold = hold_seats(&ann, &[70]).await;
-    let (_, booking) = ann.book(&hold).await;
-    assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
+    let (hold, booking) = ann.check_out(&[70]).await;
     let hold = expect_answer(ann.change(&hold, &[71, 72], &[70]).await, StatusCode::OK);
     let paid = expect_state(ann.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!((&paid["id"], &paid["reference"]), (&booking["id"], &booking["reference"]));

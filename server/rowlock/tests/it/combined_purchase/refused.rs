@@ -1,6 +1,7 @@
 //! A refused request writes nothing and leaves the hold unchanged.
 
 use super::{WRITTEN, hold_seats};
+use crate::accounts::guest_with_copied_cookie;
 use crate::commits::{SLOW_GATHER, with_holds};
 use crate::prelude::*;
 
@@ -173,8 +174,7 @@ async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
     let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
     world.wait_for_empty_outbox().await;
-    let hold = hold_seats(&bob, &[101]).await;
-    let (_, booking) = bob.book(&hold).await;
+    let (hold, booking) = bob.check_out(&[101]).await;
     world.mark_seat_free_in_redis(100).await;
     let (status, hold) = bob.change(&hold, &[100], &[]).await;
     assert_eq!(status, StatusCode::OK, "Redis has lost the sale: {hold}");
@@ -245,21 +245,11 @@ async fn person_and_card_limits_are_checked_before_any_write() {
     expect_state(dan.buy(&hold, Some("tok_paid@8")).await, StatusCode::CREATED, "CONFIRMED");
 }
 
-/// A guest with a hold and an account, and a browser with a copy of the guest's cookie.
-async fn guest_with_copied_cookie(world: &World) -> (Browser, Browser, Value) {
-    register_and_log_in(world, "ann@example.org").await;
-    let mut phone = Browser::new(world);
-    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
-    let mut copy = Browser::new(world);
-    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
-    let hold = hold_seats(&phone.visitor(), &[1]).await;
-    (phone, copy, hold)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn copied_guest_cookie_is_not_answered_with_the_sale_after_sign_in() {
     let world = World::start(1, &[]).await;
-    let (mut phone, copy, hold) = guest_with_copied_cookie(&world).await;
+    let (mut phone, copy) = guest_with_copied_cookie(&world).await;
+    let hold = hold_seats(&phone.visitor(), &[1]).await;
     assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     // Not while the seats are held, nor during the payment, nor after the sale.
     let (ann, eve) = (phone.visitor(), copy.visitor());
@@ -283,7 +273,8 @@ const BOOKINGS_OF_EVE: &str = "SELECT count(*) FROM bookings WHERE buyer_email =
 #[tokio::test(flavor = "multi_thread")]
 async fn copied_guest_cookie_checks_nothing_out_after_sign_in() {
     let world = World::start(1, &[]).await;
-    let (mut phone, copy, hold) = guest_with_copied_cookie(&world).await;
+    let (mut phone, copy) = guest_with_copied_cookie(&world).await;
+    let hold = hold_seats(&phone.visitor(), &[1]).await;
     // Before she signs in, both browsers are the same visitor.
     let booking = expect_answer(copy.visitor().book(&hold).await, StatusCode::CREATED);
     assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);

@@ -236,8 +236,7 @@ async fn invalid_scan_is_refused_and_changes_nothing() {
     assert_eq!((named.0, text(&named.1["code"])), (StatusCode::BAD_REQUEST, "key_malformed"));
     // The world's own show is tomorrow.
     let tomorrow = format!("/api/v1/theatres/aurora/door/shows/{}/scans", world.show);
-    let early = left.browser.call(Method::POST, &tomorrow, good.clone()).await;
-    assert_eq!((early.0, text(&early.1["code"])), (StatusCode::CONFLICT, "door_closed"));
+    expect_problem(left.browser.call(Method::POST, &tomorrow, good.clone()).await, StatusCode::CONFLICT, "door_closed");
     for nowhere in [path.replace("aurora", "rialto"), path.replace(&ann.show.to_string(), &new_id().to_string())] {
         assert_eq!(left.browser.call(Method::POST, &nowhere, good.clone()).await.0, StatusCode::NOT_FOUND, "{nowhere}");
     }

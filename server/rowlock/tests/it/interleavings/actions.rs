@@ -12,6 +12,7 @@ use super::controller::ActionFuture;
 use super::schedule_world::{ScheduleWorld, mark_cancellation_finished};
 use crate::late_payments::{expire_without_gateway, pay_on_page};
 use crate::prelude::*;
+use crate::sale::deliver;
 
 /// Places that a revision adds to the hold or removes from it.
 const PLACES: u32 = 5;
@@ -238,15 +239,11 @@ async fn revise(at: Visitor, hold: Value, start: InitialState) -> String {
 }
 
 async fn webhook(to: &Visitor, booking: &Value) -> String {
-    let body = json!({
+    let event = json!({
         "id": format!("evt_{}", text(&booking["id"])), "type": "payment.succeeded", "created_ms": 0,
         "payment": { "id": "p", "reference": booking["id"], "amount_minor": booking["total"]["minor"], "currency": "EUR" },
-    })
-    .to_string();
-    let signature = World::sign(&body, platform::clock::now().0 / 1_000);
-    let request = to.client.post(format!("{}/api/v1/webhooks/payments/simulator", to.base)).body(body);
-    let request = request.header("content-type", "application/json").header("payment-signature", signature);
-    request.send().await.expect("the server answers").status().as_u16().to_string()
+    });
+    deliver(to, &event).await.0.as_u16().to_string()
 }
 
 /// Exchanges the booking for seats of the same price, held by the actor's seller.

@@ -241,11 +241,7 @@ async fn serve_simulator() -> (Simulator, String) {
 
 /// Starts a server that accepts webhooks and ignores them: schedules send the webhooks that matter.
 async fn ignore_webhooks() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let ignore = Router::new().fallback(|| async { "" });
-    tokio::spawn(async move { axum::serve(listener, ignore).await });
-    url
+    crate::telemetry::serve(Router::new().fallback(|| async { "" })).await
 }
 
 /// Returns bookings of cancelled and finished shows that are sold or being paid for, one sentence each. A booking that

@@ -225,6 +225,7 @@ pub fn known() -> RebuildInput {
         map: vec![SeatState::Available as u8; SEATS],
         areas: AREAS.to_vec(),
         lowest_fence: LOWEST_FENCE,
+        is_past: false,
         ..RebuildInput::default()
     }
 }

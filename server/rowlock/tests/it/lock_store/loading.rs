@@ -16,6 +16,7 @@ fn partly_sold() -> RebuildInput {
         sold_places: vec![(41, vec![Places { area: 3, count: 4 }])],
         bought: vec![("ann".into(), 1), ("ben".into(), 5)],
         lowest_fence: LOWEST_FENCE,
+        is_past: false,
     }
 }
 

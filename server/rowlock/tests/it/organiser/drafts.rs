@@ -1,16 +1,9 @@
 //! Moves of drafts to another time and screen: checks of planning, versions, and published shows, which stay.
 
-use super::{API, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
+use super::{API, post, post_ok, room, screen_of, set_prices, visitor_of, week, world_with_organiser};
 use crate::booking_totals::WAITING;
 use crate::prelude::*;
 use crate::sql_guards::insert_booking;
-
-/// A layout with these rows of ten, all gold.
-fn room(rows: &str) -> Value {
-    json!({ "sketch": 1, "name": "Small room", "focus": { "kind": "screen", "at": [0, -60], "width": 200 },
-        "categories": [{ "name": "gold", "label": "Gold" }],
-        "zones": [{ "category": "gold", "rows": [{ "rows": rows, "seats": "1-10" }] }] })
-}
 
 /// Plans drafts on Monday, 7 January 2030, on this screen. A show and its cleaning take two hours.
 async fn plan_drafts(olga: &mut Browser, screen: &Value, times: &[&str]) -> Vec<Value> {

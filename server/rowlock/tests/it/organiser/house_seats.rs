@@ -1,16 +1,9 @@
 //! House seats of a screen: blocked in every show planned there, also after a layout change and a move; and their page.
 
 use super::pages::{PAGES, PLAN, send};
-use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
+use super::{API, organiser, post, post_ok, room, screen_of, set_prices, visitor_of, week, world_with_organiser};
 use crate::box_office::{desk_path, seller};
 use crate::prelude::*;
-
-/// Rows of ten seats, all gold: in `A-B`, A1 is 0 and B10 is 19.
-fn room(rows: &str) -> Value {
-    json!({ "sketch": 1, "name": "Small room", "focus": { "kind": "screen", "at": [0, -60], "width": 200 },
-        "categories": [{ "name": "gold", "label": "Gold" }],
-        "zones": [{ "category": "gold", "rows": [{ "rows": rows, "seats": "1-10" }] }] })
-}
 
 fn path(screen: &Value) -> String {
     format!("/screens/{}/house-seats", text(&screen["id"]))
@@ -208,18 +201,17 @@ async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
         let rest = [("names", names), ("reason", "Press & friends"), ("kept", kept)];
         [&seats[..], &rest[..]].concat()
     };
-    let (status, _, html) = send(&olga, &there, &fields("k-1", "A1, A2, Z9", "true")).await;
-    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"house-unknown\""), "{html}");
-    assert!(html.contains("Z9") && html.contains("A1, A2, Z9</textarea>"), "{html}");
+    let refused = send(&olga, &there, &fields("k-1", "A1, A2, Z9", "true")).await;
+    let parts = ["data-testid=\"house-unknown\"", "Z9", "A1, A2, Z9</textarea>"];
+    let html = expect_page(refused, StatusCode::BAD_REQUEST, &parts);
     let is_ticked = |field: &&str| field.contains("name=\"seat\"") && field.contains(" checked");
     let ticked = html.split("<input").filter_map(|rest| rest.split('>').next()).filter(is_ticked).count();
     assert!(html.contains("value=\"Press &amp; friends\"") && ticked == 2, "{html}");
-    let (status, on, html) = send(&olga, &there, &fields("k-2", "A1, A2", "true")).await;
-    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{there}?done=true")), "{html}");
+    let kept = send(&olga, &there, &fields("k-2", "A1, A2", "true")).await;
+    assert_eq!(kept, (StatusCode::SEE_OTHER, format!("{there}?done=true")));
     let (_, html) = olga.page(&there).await;
     assert_eq!(html.matches("data-kept=\"true\"").count(), 3, "{html}");
-    let (status, ..) = send(&olga, &there, &fields("k-3", "", "false")).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
+    expect_answer(send(&olga, &there, &fields("k-3", "", "false")).await, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM standing_house_seats WHERE label = 'A2'").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM standing_house_seats").await, 1);
     assert_eq!(send(&olga, &there, &[("key", "k-4"), ("seat", "A1")]).await.0, StatusCode::BAD_REQUEST);
@@ -242,9 +234,8 @@ async fn house_seats_of_a_previous_layout_are_kept_and_each_form_keeps_its_input
     // From a page that was opened earlier.
     let late = [("seat", "A2"), ("seat", "O19"), ("names", "B1, Z9"), ("reason", "The doctor"), ("kept", "true")];
     let fields = [&[("key", "k-2"), ("layout", before.as_str())][..], &late[..]].concat();
-    let (status, _, html) = send(&olga, &there, &fields).await;
-    assert!(status == StatusCode::CONFLICT && html.contains("data-testid=\"house-unknown\""), "{html}");
-    assert!(html.contains("O19, Z9") && html.contains("B1, Z9</textarea>"), "{html}");
+    let parts = ["data-testid=\"house-unknown\"", "O19, Z9", "B1, Z9</textarea>"];
+    let html = expect_page(send(&olga, &there, &fields).await, StatusCode::CONFLICT, &parts);
     let is_ticked = |field: &&str| field.contains("name=\"seat\"") && field.contains(" checked");
     let ticked = html.split("<input").filter_map(|rest| rest.split('>').next()).filter(is_ticked).count();
     assert!(html.contains("value=\"The doctor\"") && ticked == 1, "{html}");
@@ -253,8 +244,8 @@ async fn house_seats_of_a_previous_layout_are_kept_and_each_form_keeps_its_input
     let layout = small["id"].as_str().expect("an id");
     let forget = [("layout", layout), ("kept", "false"), ("forgets", "true"), ("seat", "O20")];
     let fields = [&[("key", "k-3"), ("reason", " ")][..], &forget[..]].concat();
-    let (status, _, html) = send(&olga, &there, &fields).await;
-    assert!(status == StatusCode::BAD_REQUEST && html.contains("id=\"gone-reason-error\""), "{html}");
+    let refused = send(&olga, &there, &fields).await;
+    let html = expect_page(refused, StatusCode::BAD_REQUEST, &["id=\"gone-reason-error\""]);
     assert!(!html.contains("id=\"house-reason-error\"") && !html.contains("house-unknown"), "{html}");
     let fields = [&[("key", "k-4"), ("reason", "They are gone.")][..], &forget[..]].concat();
     assert_eq!(send(&olga, &there, &fields).await.0, StatusCode::SEE_OTHER);

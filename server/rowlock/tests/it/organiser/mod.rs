@@ -40,6 +40,13 @@ pub async fn screen_of(organiser: &mut Browser, plan: &Value) -> Value {
         .await
 }
 
+/// A layout with these rows of ten, all gold: in `A-B`, A1 is 0 and B10 is 19.
+pub fn room(rows: &str) -> Value {
+    json!({ "sketch": 1, "name": "Small room", "focus": { "kind": "screen", "at": [0, -60], "width": 200 },
+        "categories": [{ "name": "gold", "label": "Gold" }],
+        "zones": [{ "category": "gold", "rows": [{ "rows": rows, "seats": "1-10" }] }] })
+}
+
 /// Prices for these categories: 12.50 on a weekday evening.
 pub async fn set_prices(organiser: &mut Browser, categories: &[&str]) {
     let base: serde_json::Map<String, Value> =

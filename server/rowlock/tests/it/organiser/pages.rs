@@ -7,13 +7,9 @@ use crate::reports::staff;
 
 pub(super) const PAGES: &str = "/staff/aurora";
 
-/// Submits a form. Returns the status, the redirect location, and the page.
-pub(super) async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
-    let visitor = browser.visitor();
-    let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
-    let answer = form(request, fields).send().await.expect("the server answers");
-    let on = answer.headers().get("location").map_or("", |path| path.to_str().expect("text")).to_owned();
-    (answer.status(), on, answer.text().await.expect("a page"))
+/// Submits a form. Returns the status, and the redirect or the page.
+pub(super) async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
+    RawAnswer::of(form(browser.visitor().request(Method::POST, path), fields)).await.into_page()
 }
 
 pub(super) const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{"name": "gold", "label": "Gold"}],
@@ -24,14 +20,13 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
     let (world, olga) = world_with_organiser(1).await;
     expect_page(olga.page(&format!("{PAGES}/screens")).await, StatusCode::OK, &["plan-file.js"]);
     let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", PLAN)];
-    let (status, room, _) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
+    let room = expect_answer(send(&olga, &format!("{PAGES}/screens/import"), &fields).await, StatusCode::SEE_OTHER);
     let (_, html) = olga.page(&room).await;
     assert!(html.contains("preview-seats cat-0") && html.matches("preview-number").count() == 20, "{html}");
     let layout = room.rsplit('/').next().expect("an id");
     let fields = [("key", "k-screen"), ("layout", layout), ("name", "Kleiner Saal"), ("reason", "New.")];
-    let (status, on, _) = send(&olga, &format!("{PAGES}/screens"), &fields).await;
-    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{PAGES}/screens?done=true")));
+    let made = send(&olga, &format!("{PAGES}/screens"), &fields).await;
+    assert_eq!(made, (StatusCode::SEE_OTHER, format!("{PAGES}/screens?done=true")));
     let (_, html) = olga.page(&format!("{PAGES}/shows/plan")).await;
     assert!(html.contains(&format!("{PAGES}/prices")), "the page asks for prices first: {html}");
     let percents = [("weekend", "120"), ("matinee", "80"), ("prime", "100")];
@@ -43,8 +38,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
         ("reason", "First."),
     ];
     fields.extend(percents);
-    let (status, ..) = send(&olga, &format!("{PAGES}/prices"), &fields).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
+    expect_answer(send(&olga, &format!("{PAGES}/prices"), &fields).await, StatusCode::SEE_OTHER);
     let fields = [("key", "k-film"), ("title", "Neu"), ("running_minutes", "90"), ("reason", "Premiere.")];
     assert_eq!(send(&olga, &format!("{PAGES}/films"), &fields).await.0, StatusCode::SEE_OTHER);
     let screen: String = world.value(sqlx::query_scalar("SELECT id FROM screens WHERE name = 'Kleiner Saal'")).await;
@@ -66,16 +60,13 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
             ("reason", "Week one."),
         ]
     };
-    let (status, on, html) = send(&olga, &format!("{PAGES}/shows/plan"), &plan("k-plan")).await;
-    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{PAGES}/shows?from=2030-01-07&done=true")), "{html}");
+    let planned = send(&olga, &format!("{PAGES}/shows/plan"), &plan("k-plan")).await;
+    assert_eq!(planned, (StatusCode::SEE_OTHER, format!("{PAGES}/shows?from=2030-01-07&done=true")));
     let (_, html) = olga.page(&format!("{PAGES}/shows?from=2030-01-07")).await;
     assert_eq!(html.matches("data-testid=\"organised-show\"").count(), 2, "{html}");
     // A repeat is refused in its form, which keeps the input.
-    let (status, _, html) = send(&olga, &format!("{PAGES}/shows/plan"), &plan("k-again")).await;
-    assert!(
-        status == StatusCode::CONFLICT && html.contains("organiser-trouble") && html.contains("16:00, 20:15"),
-        "{html}"
-    );
+    let repeated = send(&olga, &format!("{PAGES}/shows/plan"), &plan("k-again")).await;
+    expect_page(repeated, StatusCode::CONFLICT, &["organiser-trouble", "16:00, 20:15"]);
     let show: Uuid = world
         .value(sqlx::query_scalar("SELECT id FROM shows WHERE screen_id = $1 ORDER BY starts_at LIMIT 1").bind(&screen))
         .await;
@@ -90,14 +81,12 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
         ("price:gold", "10.00"),
         ("reason", "Wait."),
     ];
-    let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/terms"), &fields).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
+    expect_answer(send(&olga, &format!("{PAGES}/shows/{show}/terms"), &fields).await, StatusCode::SEE_OTHER);
     expect_page(olga.page(&format!("/shows/{show}")).await, StatusCode::OK, &["paused"]);
     let fields = [("key", "k-cancel"), ("reason", "No audience."), ("sure", "true")];
-    let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/cancel"), &fields).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
-    let (_, html) = olga.page(&format!("{PAGES}/shows/{show}")).await;
-    assert!(html.contains("data-testid=\"undoing\"") && html.contains("No audience."), "{html}");
+    expect_answer(send(&olga, &format!("{PAGES}/shows/{show}/cancel"), &fields).await, StatusCode::SEE_OTHER);
+    let page = olga.page(&format!("{PAGES}/shows/{show}")).await;
+    expect_page(page, StatusCode::OK, &["data-testid=\"undoing\"", "No audience."]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,18 +103,18 @@ async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     // The input for a new city is kept too if another city was chosen.
     for (key, city, time_zone, currency) in [("k-1", "", "Europe/Ulm", "EUR"), ("k-2", "lisbon", "Europe/Berlin", "EU")]
     {
-        let (status, _, html) = send(&max, there, &fields(key, city, time_zone, currency)).await;
-        assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"theatre-trouble\""), "{html}");
+        let refused = send(&max, there, &fields(key, city, time_zone, currency)).await;
+        let html = expect_page(refused, StatusCode::BAD_REQUEST, &["data-testid=\"theatre-trouble\""]);
         for kept in ["Kino", "Am Ufer 3", currency, "Ulm", "DE", time_zone] {
             assert!(html.contains(&format!("value=\"{kept}\"")), "{kept}: {html}");
         }
         assert_eq!(html.contains("value=\"lisbon\" selected"), city == "lisbon", "{html}");
     }
     assert_eq!(world.count("SELECT count(*) FROM theatres").await, 1);
-    let (status, on, html) = send(&max, there, &fields("k-3", "", "Europe/Berlin", "EUR")).await;
-    assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
-    let html = expect_page(max.page(&on).await, StatusCode::OK, &["data-testid=\"theatre-done\""]);
-    assert!(html.contains("value=\"Kino\"") && html.contains("Ulm · Europe/Berlin"), "{html}");
+    let made = send(&max, there, &fields("k-3", "", "Europe/Berlin", "EUR")).await;
+    let on = expect_answer(made, StatusCode::SEE_OTHER);
+    let parts = ["data-testid=\"theatre-done\"", "value=\"Kino\"", "Ulm · Europe/Berlin"];
+    expect_page(max.page(&on).await, StatusCode::OK, &parts);
     let (_, html) = max.page("/staff").await;
     assert_eq!(html.matches("data-testid=\"workplace\"").count(), 2, "{html}");
 }
@@ -139,22 +128,19 @@ async fn importer_asks_where_the_stage_is_and_turns_the_room() {
         "zones": [{ "rows": [{ "row_number": "A", "seats": [seat("1", 0), seat("2", 20)] }] }] });
     let plan = plan.to_string();
     let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", plan.as_str())];
-    let (status, room, _) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
+    let room = expect_answer(send(&olga, &format!("{PAGES}/screens/import"), &fields).await, StatusCode::SEE_OTHER);
     let (_, html) = olga.page(&room).await;
     assert!(html.contains("data-testid=\"set-focus\"") && !html.contains("preview-focus"), "{html}");
     assert!(!html.contains("data-testid=\"new-screen\""), "the question comes first");
     let choose = async |room: &str, key: &str, kind: &str, side: &str| {
         send(&olga, &format!("{room}/focus"), &[("key", key), ("kind", kind), ("side", side)]).await
     };
-    let (status, below, _) = choose(&room, "k-1", "stage", "bottom").await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
-    let (_, html) = olga.page(&below).await;
-    assert!(html.contains("preview-focus") && html.contains("data-testid=\"new-screen\""), "{html}");
+    let below = expect_answer(choose(&room, "k-1", "stage", "bottom").await, StatusCode::SEE_OTHER);
+    expect_page(olga.page(&below).await, StatusCode::OK, &["preview-focus", "data-testid=\"new-screen\""]);
     // The drawing is upside down by now: what is on its left is on the right of the file.
-    let (_, aside, _) = choose(&below, "k-2", "screen", "left").await;
-    let (status, _, html) = choose(&aside, "k-3", "screen", "above").await;
-    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"set-focus\""), "{html}");
+    let aside = expect_answer(choose(&below, "k-2", "screen", "left").await, StatusCode::SEE_OTHER);
+    let refused = choose(&aside, "k-3", "screen", "above").await;
+    expect_page(refused, StatusCode::BAD_REQUEST, &["data-testid=\"set-focus\""]);
     let mut focus_of = async |room: &str| {
         let layout = room.rsplit('/').next().expect("an id").to_owned();
         olga.get(&format!("{API}/layouts/{layout}")).await.1["focus"].clone()
@@ -173,11 +159,10 @@ async fn invalid_layout_file_is_reported_on_a_page() {
                   { "seat_number": "1", "position": { "x": 20, "y": 0 }, "category": "gold" }] }] }] });
     let plan = plan.to_string();
     let fields = [("key", "k"), ("pasted", plan.as_str())];
-    let (status, _, html) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert!(html.contains("data-finding=\"duplicate_seat\"") && html.contains("A1"), "{html}");
-    let (status, _, html) = send(&olga, &format!("{PAGES}/layouts"), &[("key", "k2"), ("pasted", "not JSON")]).await;
-    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-finding=\"not_a_plan\""), "{html}");
+    let refused = send(&olga, &format!("{PAGES}/screens/import"), &fields).await;
+    expect_page(refused, StatusCode::BAD_REQUEST, &["data-finding=\"duplicate_seat\"", "A1"]);
+    let refused = send(&olga, &format!("{PAGES}/screens/import"), &[("key", "k2"), ("pasted", "not JSON")]).await;
+    expect_page(refused, StatusCode::BAD_REQUEST, &["data-finding=\"not_a_plan\""]);
     let wrong = [
         ("key", "k3"),
         ("version", "1"),
@@ -187,8 +172,8 @@ async fn invalid_layout_file_is_reported_on_a_page() {
         ("prime", "100"),
         ("reason", "R."),
     ];
-    let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &wrong).await;
-    assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
+    let refused = send(&olga, &format!("{PAGES}/prices"), &wrong).await;
+    expect_page(refused, StatusCode::BAD_REQUEST, &["organiser-trouble"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -214,12 +199,11 @@ async fn calendar_keeps_its_columns_when_the_clocks_change_and_adds_drafts() {
         send(&olga, &page, &fields).await
     };
     for (key, time) in [("k-early", "00:10"), ("k-late", "02:00")] {
-        let (status, on, html) = add(key, time).await;
-        assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{page}?from=2030-10-21&done=true")), "{html}");
+        let done = format!("{page}?from=2030-10-21&done=true");
+        assert_eq!(add(key, time).await, (StatusCode::SEE_OTHER, done));
     }
     assert_eq!(world.count("SELECT count(*) FROM shows WHERE sales = 'planned' AND cleaning_minutes = 20").await, 2);
-    let (status, _, html) = add("k-overlap", "00:30").await;
-    assert!(status == StatusCode::CONFLICT && html.contains("organiser-trouble"), "{html}");
+    let html = expect_page(add("k-overlap", "00:30").await, StatusCode::CONFLICT, &["organiser-trouble"]);
     assert!(input(&html, "time").contains("value=\"00:30\""), "{html}");
 
     let asked = format!("{page}?from=2030-10-21&screen={screen}&day=2030-10-22&time=18:00");
@@ -256,13 +240,13 @@ async fn chosen_draft_moves_by_a_form_and_a_refused_one_stays_with_the_reason() 
         let fields = [&[("key", key), ("from", "2030-01-07"), ("draft", draft)][..], &place[..]].concat();
         send(&olga, &format!("{page}/move"), &fields).await
     };
-    let (status, _, html) = move_draft("k-overlap", &draft, "18:30").await;
-    assert!(status == StatusCode::CONFLICT && html.contains("organiser-trouble"), "{html}");
-    assert!(html.contains(&format!("<option value=\"{draft}\" selected")), "{html}");
+    let refused = move_draft("k-overlap", &draft, "18:30").await;
+    let chosen = format!("<option value=\"{draft}\" selected");
+    let html = expect_page(refused, StatusCode::CONFLICT, &["organiser-trouble", &chosen]);
     assert!(input(&html, "move_time").contains("value=\"18:30\""), "{html}");
     assert_eq!(move_draft("k-none", "", "17:00").await.0, StatusCode::BAD_REQUEST);
-    let (status, on, html) = move_draft("k-move", &draft, "17:00").await;
-    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{page}?from=2030-01-07&done=true")), "{html}");
+    let moved = move_draft("k-move", &draft, "17:00").await;
+    assert_eq!(moved, (StatusCode::SEE_OTHER, format!("{page}?from=2030-01-07&done=true")));
     assert_eq!(world.count("SELECT count(*) FROM shows WHERE starts_at = '2030-01-07T17:00Z'").await, 1);
 }
 
@@ -294,8 +278,7 @@ async fn refused_prices_stay_in_the_form_with_their_errors() {
         ("prime", "105"),
     ];
     let fields = [&[("key", "k-1")][..], &typed[..]].concat();
-    let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &fields).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST, "{html}");
+    let html = expect_answer(send(&olga, &format!("{PAGES}/prices"), &fields).await, StatusCode::BAD_REQUEST);
     for (name, value) in typed {
         assert!(input(&html, name).contains(&format!("value=\"{value}\"")), "{name}: {html}");
     }
@@ -313,8 +296,7 @@ async fn refused_prices_stay_in_the_form_with_their_errors() {
     let fields = [("key", "k-2"), ("version", "1"), ("price:gold", "15"), ("reason", "Dearer seats.")];
     let percents = [("weekend", "100"), ("matinee", "100"), ("prime", "100")];
     let fields = [&fields[..], &percents[..]].concat();
-    let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &fields).await;
-    assert_eq!(status, StatusCode::CONFLICT, "{html}");
+    let html = expect_answer(send(&olga, &format!("{PAGES}/prices"), &fields).await, StatusCode::CONFLICT);
     assert!(input(&html, "price:gold").contains("value=\"15\"") && html.contains("in the meantime"), "{html}");
     assert!(input(&html, "version").contains("value=\"1\""), "{html}");
 }
@@ -323,8 +305,7 @@ async fn refused_prices_stay_in_the_form_with_their_errors() {
 async fn refused_film_layout_and_terms_forms_keep_their_input() {
     let (world, olga) = world_with_organiser(1).await;
     let refused = async |path: &str, fields: &[(&str, &str)], kept: &[&str]| {
-        let (status, _, html) = send(&olga, path, fields).await;
-        assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
+        let html = expect_page(send(&olga, path, fields).await, StatusCode::BAD_REQUEST, &["organiser-trouble"]);
         for text in kept {
             let is_kept = html.contains(&format!("value=\"{text}\"")) || html.contains(&format!("{text}</textarea>"));
             assert!(is_kept, "{text}: {html}");
@@ -334,7 +315,7 @@ async fn refused_film_layout_and_terms_forms_keep_their_input() {
     let film = [("key", "k-1"), ("title", "Ebb"), ("running_minutes", "long"), ("synopsis", "Low.")];
     refused(&format!("{PAGES}/films"), &film[..], &["Ebb", "long", "Low."][..]).await;
     let room = [("key", "k-2"), ("name", "Yard"), ("pasted", "not JSON"), ("mend", "true")];
-    let html = refused(&format!("{PAGES}/layouts"), &room[..], &["Yard", "not JSON"][..]).await;
+    let html = refused(&format!("{PAGES}/screens/import"), &room[..], &["Yard", "not JSON"][..]).await;
     assert!(input(&html, "mend").contains("checked"), "{html}");
     let terms = [
         ("key", "k-3"),
@@ -392,8 +373,8 @@ async fn organiser_pages_are_hidden_from_strangers() {
         assert_eq!(ann.page(&format!("{PAGES}/{path}")).await.0, StatusCode::NOT_FOUND, "{path}");
         assert_eq!(guest.page(&format!("{PAGES}/{path}")).await.0, StatusCode::SEE_OTHER, "{path}");
     }
-    let (status, ..) = send(&ann, &format!("{PAGES}/layouts"), &[("key", "k"), ("pasted", PLAN)]).await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
+    let answer = send(&ann, &format!("{PAGES}/screens/import"), &[("key", "k"), ("pasted", PLAN)]).await;
+    expect_answer(answer, StatusCode::NOT_FOUND);
     assert_eq!(world.count("SELECT count(*) FROM theatre_layouts").await, 0);
 }
 
@@ -405,19 +386,15 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
     let booking = buyer.buy_seats(&[7], "tok_paid").await;
     buyer.wait_for_booking(&booking, "CONFIRMED").await;
     let layout: Uuid = world.value(sqlx::query_scalar("SELECT layout_id FROM shows")).await;
-    let (status, html) = olga.page(&format!("{PAGES}/layouts/{layout}/edit")).await;
+    let page = olga.page(&format!("{PAGES}/layouts/{layout}/edit")).await;
     // Island props are JSON in an attribute.
-    assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
-    assert!(html.contains("[7]"), "{html}");
+    expect_page(page, StatusCode::OK, &["StaffLayoutEditor", "[7]"]);
     let large = json!({ "sketch": 1, "name": "Large", "categories": [{ "name": "gold" }],
         "zones": [{ "category": "gold", "rows": [{ "rows": "1-101", "seats": "1-50" }] }] });
     let layout = super::post_ok(&mut olga, "/layouts", json!({ "plan": large })).await;
     let path = format!("{PAGES}/layouts/{}/edit", text(&layout["id"]));
-    let (status, html) = olga.page(&path).await;
-    assert!(
-        status == StatusCode::OK && html.contains("layout-too-large") && !html.contains("StaffLayoutEditor"),
-        "{html}"
-    );
+    let html = expect_page(olga.page(&path).await, StatusCode::OK, &["layout-too-large"]);
+    assert!(!html.contains("StaffLayoutEditor"), "{html}");
     expect_page(olga.page(&format!("{path}?section=0")).await, StatusCode::OK, &["layout-too-large"]);
     let ann = register_and_log_in(&world, "ann@example.org").await;
     for path in [path, format!("{PAGES}/layouts/new")] {
@@ -444,11 +421,8 @@ async fn large_layout_is_edited_by_section_with_the_sold_seats_of_that_section()
     assert!(status == StatusCode::OK && !html.contains("StaffLayoutEditor"), "{html}");
     assert!((0..2).all(|section| html.contains(&format!("{path}?section={section}"))), "{html}");
     for (section, sold) in [(0, "[7]"), (1, "[2560]")] {
-        expect_page(
-            olga.page(&format!("{path}?section={section}")).await,
-            StatusCode::OK,
-            &["StaffLayoutEditor", sold],
-        );
+        let page = olga.page(&format!("{path}?section={section}")).await;
+        expect_page(page, StatusCode::OK, &["StaffLayoutEditor", sold]);
     }
     assert_eq!(olga.page(&format!("{path}?section=2")).await.0, StatusCode::NOT_FOUND);
 }

@@ -167,8 +167,7 @@ async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
     let paid = ben.buy_seats(&[3], "tok_paid").await;
 
     let path = format!("/programme/{}/cancel", world.show);
-    let (status, answer) = post(&mut olga, &path, json!({ "reason": "The roof leaks." })).await;
-    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    expect_answer(post(&mut olga, &path, json!({ "reason": "The roof leaks." })).await, StatusCode::ACCEPTED);
     ben.wait_for_money(&paid, "REFUNDED").await;
     wait_until("no gateway refund is pending", || async {
         let gone = seen(&mut olga.clone(), &world).await["cancellation"].clone();
@@ -179,11 +178,10 @@ async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
     let free: Uuid = text(&free["id"]).parse().expect("an id");
     let settled: i64 = world.value(sqlx::query_scalar(settled).bind(free)).await;
     assert_eq!(settled, 1, "the refund of nothing is settled");
-    let visitor = olga.visitor();
-    let page = format!("{}/staff/aurora/shows/{}", visitor.base, world.show);
-    let page = visitor.client.get(page).header("cookie", &visitor.cookie).send().await.expect("the server answers");
-    assert_eq!((page.status(), page.headers().get("refresh")), (StatusCode::OK, None));
-    assert!(page.text().await.expect("a page").contains("data-testid=\"refunds-at-counter\""));
+    let path = format!("/staff/aurora/shows/{}", world.show);
+    let page = RawAnswer::of(olga.visitor().request(Method::GET, &path)).await;
+    assert_eq!((page.status, page.headers.get("refresh")), (StatusCode::OK, None));
+    assert!(page.body.contains("data-testid=\"refunds-at-counter\""));
 }
 
 fn small() -> Value {

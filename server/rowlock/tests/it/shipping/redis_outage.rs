@@ -197,8 +197,7 @@ async fn assert_only_holds_are_refused(outage: Outage) {
     for replica in &site.replicas {
         let is_told = || async { site.readiness(replica).await.1["lock_store"] == json!(false) };
         wait_until("readiness reports the lock store", is_told).await;
-        let (status, said) = site.readiness(replica).await;
-        assert_eq!(status, StatusCode::OK, "{said}");
+        let said = expect_answer(site.readiness(replica).await, StatusCode::OK);
         assert_eq!([&said["database"], &said["schema"]], [true, true], "{said}");
     }
     wait_until("both replicas are used", || site.uses_both()).await;

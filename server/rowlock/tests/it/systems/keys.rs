@@ -1,5 +1,6 @@
 //! API keys of other systems: shown once, read-only for one theatre, and void when revoked.
 
+use super::deliveries::HOOKS;
 use crate::accounts::form;
 use crate::prelude::*;
 use crate::reports::staff;
@@ -9,14 +10,9 @@ const KEYS: &str = "/api/v1/theatres/aurora/api-keys";
 /// Status and JSON of a request with this key.
 async fn request_with_key(world: &World, key: &str, method: Method, path: &str) -> (StatusCode, Value) {
     let visitor = world.visitor();
-    let request = visitor
-        .client
-        .request(method, format!("{}{path}", visitor.base))
-        .header("authorization", format!("Bearer {key}"))
-        .header("idempotency-key", new_id().to_string());
-    let answer = request.send().await.expect("an answer");
-    let status = answer.status();
-    (status, answer.json().await.unwrap_or(Value::Null))
+    let request = visitor.client.request(method, format!("{}{path}", visitor.base)).bearer_auth(key);
+    let answer = RawAnswer::of(request.header("idempotency-key", new_id().to_string())).await;
+    (answer.status, serde_json::from_str(&answer.body).unwrap_or(Value::Null))
 }
 
 fn key_body(people: bool) -> Value {
@@ -88,6 +84,29 @@ async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn retry_after_the_server_secret_was_replaced_shows_no_wrong_secret() {
+    let mut world = World::start(1, &[("WEBHOOKS_MAY_BE_PRIVATE", "true")]).await;
+    let max = staff(&world, "max@example.org", "manager").await.visitor();
+    let replaced = world.add_server(&[("TOKEN_SECRET", "the next secret of this test; thirty-two bytes")]).await;
+    let max_there = max.moved_to(&world, replaced);
+    let hook =
+        json!({ "url": "http://127.0.0.1:9/hooks", "events": ["booking.confirmed"], "reason": "The newsletter." });
+    let made = expect_answer(max.call_with_key(Method::POST, HOOKS, hook.clone(), "hook").await, StatusCode::CREATED);
+    let secret = format!("{HOOKS}/{}/secret", text(&made["id"]));
+    for (key, path, body) in [
+        ("hook", HOOKS, hook),
+        ("secret", secret.as_str(), json!({ "reason": "It was in a mail." })),
+        ("key", KEYS, key_body(false)),
+    ] {
+        let answer = max.call_with_key(Method::POST, path, body.clone(), key).await;
+        assert!(answer.0.is_success(), "{answer:?}");
+        assert_eq!(max.call_with_key(Method::POST, path, body.clone(), key).await, answer, "the same answer");
+        let there = max_there.call_with_key(Method::POST, path, body, key).await;
+        expect_problem(there, StatusCode::CONFLICT, "wrong_state");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn program_over_the_rate_limit_gets_429() {
     let world = World::start(1, &[]).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
@@ -106,17 +125,14 @@ async fn forms_of_the_page_work_like_the_api() {
     let max = staff(&world, "max@example.org", "manager").await;
     let visitor = max.visitor();
     let send = async |path: &str, fields: &[(&str, &str)]| {
-        let request = visitor.client.post(format!("{}/staff/aurora/systems{path}", visitor.base));
-        let answer = form(request.header("cookie", &visitor.cookie), fields).send().await.expect("an answer");
-        (answer.status(), answer.text().await.expect("a page"))
+        let request = visitor.request(Method::POST, &format!("/staff/aurora/systems{path}"));
+        let answer = RawAnswer::of(form(request, fields)).await;
+        (answer.status, answer.body)
     };
     let key = [("key", "form-1"), ("name", "Newsletter"), ("reason", "Monthly numbers.")];
     expect_page(send("/keys", &key).await, StatusCode::OK, &["rlk_", "Newsletter"]);
-    expect_page(
-        send("/keys", &[("key", "form-2"), ("name", ""), ("reason", "None.")]).await,
-        StatusCode::BAD_REQUEST,
-        &["systems-trouble"],
-    );
+    let nameless = send("/keys", &[("key", "form-2"), ("name", ""), ("reason", "None.")]).await;
+    expect_page(nameless, StatusCode::BAD_REQUEST, &["systems-trouble"]);
     let hook = [
         ("key", "form-3"),
         ("url", "http://127.0.0.1:9/hooks"),
@@ -126,27 +142,20 @@ async fn forms_of_the_page_work_like_the_api() {
     ];
     expect_page(send("/webhooks", &hook).await, StatusCode::OK, &["whsec_", "127.0.0.1:9/hooks"]);
     let id: Uuid = world.value(sqlx::query_scalar("SELECT id FROM webhook_endpoints")).await;
-    assert_eq!(
-        send(&format!("/webhooks/{id}/state"), &[("key", "form-4"), ("state", "off"), ("reason", "Not now.")]).await.0,
-        StatusCode::SEE_OTHER
-    );
-    expect_page(
-        send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await,
-        StatusCode::OK,
-        &["whsec_", "data-state=\"off\""],
-    );
+    let off = [("key", "form-4"), ("state", "off"), ("reason", "Not now.")];
+    expect_answer(send(&format!("/webhooks/{id}/state"), &off).await, StatusCode::SEE_OTHER);
+    let renewed = send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await;
+    expect_page(renewed, StatusCode::OK, &["whsec_", "data-state=\"off\""]);
     let id: Uuid = world.value(sqlx::query_scalar("SELECT id FROM api_keys")).await;
     // A refused form stays open.
     let too_long = "x".repeat(301);
-    let (status, page) = send(&format!("/keys/{id}/revoke"), &[("key", "form-7"), ("reason", &too_long)]).await;
-    assert!(status == StatusCode::BAD_REQUEST && page.contains("data-testid=\"systems-trouble\""), "{page}");
+    let refused = send(&format!("/keys/{id}/revoke"), &[("key", "form-7"), ("reason", &too_long)]).await;
+    let page = expect_page(refused, StatusCode::BAD_REQUEST, &["data-testid=\"systems-trouble\""]);
     let opened = page.split("<details").filter_map(|rest| rest.split('>').next()).filter(|tag| tag.contains(" open"));
     assert_eq!(opened.count(), 1, "{page}");
     let (status, _) = send(&format!("/keys/{id}/revoke"), &[("key", "form-6"), ("reason", "Over.")]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM api_keys WHERE revoked_at IS NOT NULL").await, 1);
-    let request = visitor.client.post(format!("{}/staff/aurora/systems/keys", visitor.base));
-    let request = request.header("cookie", &visitor.cookie).header("origin", "https://evil.example");
-    let answer = form(request, &key).send().await.expect("an answer");
-    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    let request = visitor.request(Method::POST, "/staff/aurora/systems/keys").header("origin", "https://evil.example");
+    assert_eq!(RawAnswer::of(form(request, &key)).await.status, StatusCode::FORBIDDEN);
 }

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use hmac::{Hmac, KeyInit, Mac};
 
 use crate::prelude::*;
+use crate::telemetry::serve;
 
 #[derive(Clone, Copy, Debug)]
 pub enum ReceiverReply {
@@ -63,12 +64,9 @@ pub struct Receiver {
 
 impl Receiver {
     pub async fn start() -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let base = format!("http://{}", listener.local_addr().expect("an address"));
-        let receiver = Self { base, ..Self::default() };
-        let app = Router::new().fallback(receive).with_state(receiver.clone());
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        receiver
+        let receiver = Self::default();
+        let base = serve(Router::new().fallback(receive).with_state(receiver.clone())).await;
+        Self { base, ..receiver }
     }
 
     pub fn url(&self) -> String {

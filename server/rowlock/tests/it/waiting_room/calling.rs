@@ -69,11 +69,7 @@ async fn sold_out_show_calls_no_one() {
     switch_on(&world, 2_500, 100).await;
     let mut line = sorted_by_place(guests(&world, 3).await).await;
     line[0].enter().await;
-    let (status, hold) = line[0].hold(10).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let buyer = line[0].visitor();
-    let (_, booking) = buyer.book(&hold).await;
-    assert_eq!(buyer.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    assert_eq!(line[0].visitor().buy_seats(&[10], "tok_paid").await["state"], "CONFIRMED");
     let (visitor, path) = (line[2].visitor(), queue_of(&world));
     wait_until("the view says sold out", || async { visitor.get(&path).await.1["queue"]["is_sold_out"] == true }).await;
     line[0].leave().await;
@@ -93,8 +89,7 @@ async fn waiting_list_does_not_lead_past_the_waiting_room() {
     switch_on(&world, 2_500, 1_000).await;
     let mut line = sorted_by_place(guests(&world, 3).await).await;
     line[0].enter().await;
-    let (status, hold) = line[0].hold(10).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(line[0].hold(10).await, StatusCode::CREATED);
     // A stranger, and one who waits in the room for the seat to come back.
     for outside in [world.visitor(), line[2].visitor()] {
         let joined = outside.join_waiting_list(1).await;
@@ -114,8 +109,7 @@ async fn held_places_do_not_count_as_sold() {
     switch_on(&world, 2_500, 1_000).await;
     let mut first = Guest::join(&world, 0).await;
     first.enter().await;
-    let (status, hold) = first.visitor().hold_places(2).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    expect_answer(first.visitor().hold_places(2).await, StatusCode::CREATED);
     // Holds may be released, so as many again may be inside.
     for people in 2..=4 {
         let mut next = Guest::join(&world, 0).await;
@@ -151,11 +145,7 @@ async fn buyers_who_have_bought_do_not_block_the_last_seats() {
     }
     for (guest, seat) in line[..2].iter_mut().zip([10, 11]) {
         guest.enter().await;
-        let (status, hold) = guest.hold(seat).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
-        let buyer = guest.visitor();
-        let (_, booking) = buyer.book(&hold).await;
-        assert_eq!(buyer.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+        assert_eq!(guest.visitor().buy_seats(&[seat], "tok_paid").await["state"], "CONFIRMED");
     }
     // One seat is left, all six count as inside, and two of them have bought.
     let mut next = Guest::join(&world, 0).await;

@@ -4,7 +4,6 @@ use domain::puzzle::{MAX_BITS, solve};
 use domain::waiting_room::{Draw, MAX_WAITING, TicketLimit};
 use futures::StreamExt;
 use redis::AsyncCommands;
-use reqwest::header::HeaderMap;
 
 use super::{Guest, called_places, draw_of, guests, key_of, queue_of, switch_on};
 use crate::prelude::*;
@@ -24,16 +23,17 @@ const GREEDY: &str = "198.51.100.7";
 const NUMBERS: u64 = 64 << MAX_BITS;
 
 /// Joins from an address with a key, and with a solution if there is one.
-async fn join(visitor: &Visitor, address: &str, key: &str, solution: Option<&str>) -> (StatusCode, HeaderMap, Value) {
-    let path = format!("{}/api/v1/shows/{}/queue", visitor.base, visitor.show);
-    let request = visitor.client.request(Method::POST, path).header("cookie", &visitor.cookie);
+async fn send_join(visitor: &Visitor, address: &str, key: &str, solution: Option<&str>) -> RawAnswer {
+    let request = visitor.request(Method::POST, &format!("/api/v1/shows/{}/queue", visitor.show));
     let mut request = request.header("x-forwarded-for", address).header("idempotency-key", key);
     if let Some(solution) = solution {
         request = request.header("puzzle-solution", solution);
     }
-    let answer = request.send().await.expect("the server answers");
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    (status, headers, answer.json().await.expect("JSON"))
+    RawAnswer::of(request).await
+}
+
+async fn join(visitor: &Visitor, address: &str, key: &str, solution: Option<&str>) -> JsonAnswer {
+    send_join(visitor, address, key, solution).await.into_json()
 }
 
 /// Solves the puzzle of a refusal in the background.
@@ -51,7 +51,7 @@ async fn join_honestly(visitor: &Visitor, address: &str) -> u64 {
     let tried = async {
         loop {
             again.tick().await;
-            let (status, _, view) = join(visitor, address, "honest", solution.as_deref()).await;
+            let (status, view) = join(visitor, address, "honest", solution.as_deref()).await;
             match status {
                 StatusCode::CREATED => return view["number"].as_u64().expect("a number"),
                 StatusCode::PRECONDITION_REQUIRED => solution = Some(solve_refusal(&view).await),
@@ -67,7 +67,7 @@ async fn join_honestly(visitor: &Visitor, address: &str) -> u64 {
 async fn take_tickets(world: &World, tries: usize) -> Vec<u64> {
     let attempts = futures::stream::iter(0..tries).map(|number| async move {
         let visitor = world.visitor_at(number % world.servers.len());
-        let (status, _, view) = join(&visitor, GREEDY, "greedy", None).await;
+        let (status, view) = join(&visitor, GREEDY, "greedy", None).await;
         if status == StatusCode::CREATED {
             return view["number"].as_u64();
         }
@@ -75,7 +75,7 @@ async fn take_tickets(world: &World, tries: usize) -> Vec<u64> {
             return None;
         }
         let solution = solve_refusal(&view).await;
-        join(&visitor, GREEDY, "greedy", Some(&solution)).await.2["number"].as_u64()
+        join(&visitor, GREEDY, "greedy", Some(&solution)).await.1["number"].as_u64()
     });
     attempts.buffer_unordered(CONCURRENT).filter_map(std::future::ready).collect().await
 }
@@ -129,35 +129,31 @@ async fn visitors_of_one_address_join_with_puzzles_until_its_bucket_is_empty() {
     }
     for number in 2..12 {
         let visitor = visitor_at(number);
-        let (status, _, refusal) = join(&visitor, GREEDY, "k", None).await;
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::PRECONDITION_REQUIRED, "puzzle_wanted"), "{refusal}");
+        let refused = join(&visitor, GREEDY, "k", None).await;
+        let refusal = expect_problem(refused, StatusCode::PRECONDITION_REQUIRED, "puzzle_wanted");
         let solution = solve_refusal(&refusal).await;
         // Another visitor's solution is refused.
-        let (status, _, refusal) = join(&world.visitor(), GREEDY, "k", Some(&solution)).await;
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "puzzle_wrong"), "{refusal}");
-        let (status, _, view) = join(&visitor, GREEDY, "k", Some(&solution)).await;
-        assert_eq!(status, StatusCode::CREATED, "{view}");
+        let refused = join(&world.visitor(), GREEDY, "k", Some(&solution)).await;
+        expect_problem(refused, StatusCode::BAD_REQUEST, "puzzle_wrong");
+        let view = expect_answer(join(&visitor, GREEDY, "k", Some(&solution)).await, StatusCode::CREATED);
         // A retry after a lost answer gets the same ticket, and costs nothing.
-        let (_, _, repeat) = join(&visitor, GREEDY, "k", Some(&solution)).await;
+        let (_, repeat) = join(&visitor, GREEDY, "k", Some(&solution)).await;
         assert_eq!(repeat["number"], view["number"]);
     }
     let late = visitor_at(0);
-    let (status, headers, refusal) = join(&late, GREEDY, "k", None).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"), "{refusal}");
-    let wait: u64 = headers["retry-after"].to_str().expect("text").parse().expect("seconds");
+    let refused = send_join(&late, GREEDY, "k", None).await;
+    let wait: u64 = refused.header("retry-after").parse().expect("seconds");
     assert!((1..=120).contains(&wait), "one more is available within a hundred seconds, with jitter: {wait}");
-    assert!(headers.contains_key("ratelimit-policy"));
+    assert!(refused.headers.contains_key("ratelimit-policy"));
+    expect_problem(refused.into_json(), StatusCode::TOO_MANY_REQUESTS, "too_many_attempts");
     assert_eq!(join(&visitor_at(1), "203.0.113.9", "k", None).await.0, StatusCode::CREATED);
 
     // A hundred seconds later.
     let mut redis = world.redis().await;
-    let pattern = format!("{}throttle:queue-address:*", world.setting("REDIS_PREFIX"));
-    let buckets: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut redis).await.expect("keys are listed");
-    for bucket in buckets {
+    for bucket in world.redis_keys("throttle:queue-address:*").await {
         let _: i64 = redis.decr(&bucket, 100_000).await.expect("the bucket is older");
     }
-    let (status, _, refusal) = join(&late, GREEDY, "k", None).await;
-    assert_eq!(status, StatusCode::PRECONDITION_REQUIRED, "{refusal}");
+    let refusal = expect_answer(join(&late, GREEDY, "k", None).await, StatusCode::PRECONDITION_REQUIRED);
     let solution = solve_refusal(&refusal).await;
     assert_eq!(join(&late, GREEDY, "k", Some(&solution)).await.0, StatusCode::CREATED);
 }
@@ -221,17 +217,17 @@ async fn full_room_accepts_a_visitor_as_soon_as_one_leaves() {
         let visitor = world.visitor_at(server);
         let again = format!("full-{server}");
         wait_until("the room is full", || async {
-            join(&visitor, "unused", &again, None).await.2["code"] == "waiting_list_full"
+            join(&visitor, "unused", &again, None).await.1["code"] == "waiting_list_full"
         })
         .await;
     }
     early.leave().await;
     let newcomer = world.visitor_at(1);
     wait_until("another visitor has room", || async {
-        join(&newcomer, "unused", "again", None).await.2["number"] == MAX_WAITING
+        join(&newcomer, "unused", "again", None).await.1["number"] == MAX_WAITING
     })
     .await;
-    let (status, headers, refusal) = join(&world.visitor(), "unused", "k", None).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "waiting_list_full"), "{refusal}");
-    assert!(headers.contains_key("retry-after"));
+    let refused = send_join(&world.visitor(), "unused", "k", None).await;
+    assert!(refused.headers.contains_key("retry-after"), "{refused:?}");
+    expect_problem(refused.into_json(), StatusCode::TOO_MANY_REQUESTS, "waiting_list_full");
 }

@@ -88,9 +88,7 @@ async fn hundreds_of_concurrent_joins_at_two_servers_get_consecutive_numbers() {
     }
     numbers.sort_unstable();
     assert_eq!(numbers, (0..400).collect::<Vec<_>>());
-    let mut redis = world.redis().await;
-    let pattern = format!("{}*:queue:*", world.setting("REDIS_PREFIX"));
-    let keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut redis).await.expect("keys are listed");
+    let keys = world.redis_keys("*:queue:*").await;
     assert_eq!(keys.len(), 1, "one counter for all: {keys:?}");
 }
 

@@ -17,21 +17,17 @@ struct PageView {
 }
 
 async fn read_page(request: reqwest::RequestBuilder) -> PageView {
-    let answer = request.send().await.expect("the server answers");
-    let header = |name: &str| answer.headers().get(name).map_or("", |value| value.to_str().expect("text")).to_owned();
-    let (status, refresh, location) = (answer.status(), header("refresh"), header("location"));
-    PageView { status, refresh, location, html: answer.text().await.expect("a page") }
+    let answer = RawAnswer::of(request).await;
+    let header = |name: &str| answer.optional_header(name).to_owned();
+    PageView { status: answer.status, refresh: header("refresh"), location: header("location"), html: answer.body }
 }
 
 async fn open_page(browser: &Browser, path: &str) -> PageView {
-    let visitor = browser.visitor();
-    read_page(visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie)).await
+    read_page(browser.visitor().request(Method::GET, path)).await
 }
 
 async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> PageView {
-    let visitor = browser.visitor();
-    let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
-    read_page(form(request, fields)).await
+    read_page(form(browser.visitor().request(Method::POST, path), fields)).await
 }
 
 impl PageView {
@@ -298,8 +294,7 @@ async fn waiting_room_pages_are_hidden_from_other_roles_and_theatres() {
         let path = here.replace(&world.show.to_string(), nothing);
         assert_eq!(open_page(&olga, &path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
-    let visitor = olga.visitor();
-    let request = visitor.client.post(format!("{}{here}/terms", visitor.base)).header("cookie", &visitor.cookie);
+    let request = olga.visitor().request(Method::POST, &format!("{here}/terms"));
     let foreign = read_page(form(request.header("origin", "https://elsewhere.example"), &on)).await;
     assert_eq!(foreign.status, StatusCode::FORBIDDEN);
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 0);

@@ -5,7 +5,9 @@ mod duration;
 mod template;
 mod visitor;
 
-pub use visitor::{JsonAnswer, LiveSocket, Visitor, expect_answer, expect_page, expect_problem, expect_state};
+pub use visitor::{
+    JsonAnswer, LiveSocket, RawAnswer, Visitor, expect_answer, expect_page, expect_problem, expect_state,
+};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -358,11 +360,14 @@ impl World {
 
     /// Deletes every Redis key of this world, as if Redis had lost its disk.
     pub async fn delete_redis_keys(&self) {
-        let mut connection = self.redis().await;
-        let pattern = format!("{}*", self.setting("REDIS_PREFIX"));
-        let keys: Vec<String> =
-            redis::cmd("KEYS").arg(pattern).query_async(&mut connection).await.expect("keys are listed");
+        let (keys, mut connection) = (self.redis_keys("*").await, self.redis().await);
         redis::cmd("DEL").arg(keys).query_async::<()>(&mut connection).await.expect("keys are deleted");
+    }
+
+    /// Lists the Redis keys of this world that match a pattern after the prefix.
+    pub async fn redis_keys(&self, pattern: &str) -> Vec<String> {
+        let pattern = format!("{}{pattern}", self.setting("REDIS_PREFIX"));
+        redis::cmd("KEYS").arg(pattern).query_async(&mut self.redis().await).await.expect("keys are listed")
     }
 
     /// Closes every pub/sub connection of Redis. Connections of other tests are closed too, so the world needs its own

@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use reqwest::{Method, StatusCode};
+use reqwest::header::{AsHeaderName, HeaderMap};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -20,6 +21,70 @@ pub struct Visitor {
 }
 
 pub type JsonAnswer = (StatusCode, Value);
+
+/// An answer with its headers.
+#[derive(Clone, Debug)]
+pub struct RawAnswer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl RawAnswer {
+    /// Sends a request and reads its answer.
+    pub async fn of(request: RequestBuilder) -> Self {
+        let answer = request.send().await.expect("the server answers");
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        Self { status, headers, body: answer.text().await.expect("a body") }
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?} is no JSON"))
+    }
+
+    pub fn into_json(self) -> JsonAnswer {
+        (self.status, self.json())
+    }
+
+    /// Status, and the target of a redirect or the page.
+    pub fn into_page(self) -> (StatusCode, String) {
+        let location = self.location().to_owned();
+        (self.status, if location.is_empty() { self.body } else { location })
+    }
+
+    /// A header that the answer must have.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("{self:?} has no {name}"))
+    }
+
+    /// A header, or an empty text if the answer does not have it.
+    pub fn optional_header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
+    }
+
+    /// Target of a redirect; empty if the answer is none.
+    pub fn location(&self) -> &str {
+        self.optional_header("location")
+    }
+
+    /// Value of a form's field.
+    pub fn hidden(&self, name: &str) -> String {
+        let field =
+            self.body.split("<input").find(|field| field.contains(&format!("name=\"{name}\""))).expect("the field");
+        let (_, value) = field.split_once("value=\"").expect("its value");
+        value.split('"').next().expect("a text").to_owned()
+    }
+
+    /// All values of a header, separated by commas.
+    pub fn all_headers(&self, name: impl AsHeaderName) -> String {
+        let values = self.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+        values.collect::<Vec<_>>().join(", ")
+    }
+
+    pub fn status_and_body(&self) -> (StatusCode, &str) {
+        (self.status, &self.body)
+    }
+}
 
 /// Checks the status of an answer and returns its body.
 #[track_caller]
@@ -55,6 +120,12 @@ pub fn expect_page((status, html): (StatusCode, String), expected: StatusCode, p
 pub type LiveSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Visitor {
+    /// A request with the visitor's cookie, if there is one.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.base));
+        if self.cookie.is_empty() { request } else { request.header("cookie", &self.cookie) }
+    }
+
     /// Sends a request with a fresh idempotency key. The answer must be JSON or empty.
     pub async fn call(&self, method: Method, path: &str, body: Value) -> JsonAnswer {
         self.call_with_key(method, path, body, &platform::ids::new_id().to_string()).await
@@ -68,16 +139,9 @@ impl Visitor {
 
     /// Sends a request; returns the status and the body as text.
     pub async fn raw(&self, method: Method, path: &str, body: Value, key: &str) -> (StatusCode, String) {
-        let mut request = self
-            .client
-            .request(method, format!("{}{path}", self.base))
-            .header("cookie", &self.cookie)
-            .header("idempotency-key", key);
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        let answer = request.send().await.expect("the server answers");
-        (answer.status(), answer.text().await.expect("a body"))
+        let request = self.request(method, path).header("idempotency-key", key);
+        let answer = RawAnswer::of(if body.is_null() { request } else { request.json(&body) }).await;
+        (answer.status, answer.body)
     }
 
     pub async fn page(&self, path: &str) -> (StatusCode, String) {
