@@ -12,7 +12,7 @@ const PURPOSE: &str = "rowlock sold seat";
 /// Length of a digest, bytes. Half of it would be too short: the author of two lists could give both the same digest.
 const DIGEST_BYTES: usize = 16;
 
-/// What the list has about a seat of a booking, from the expected case to the worst.
+/// The listing of a seat of a booking, from the expected case to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SeatListing {
     /// Once, with the digest of this booking.

@@ -29,10 +29,10 @@ enum CheckState {
     Done(CheckedSeats),
 }
 
-/// What the list has about the seats of a booking.
+/// The result of the check for all seats of a booking.
 #[derive(Debug, PartialEq)]
 struct CheckedSeats {
-    /// The label of each seat, and what the list has about it.
+    /// The label of each seat, and its listing.
     seats: Vec<(String, SeatListing)>,
     /// Digest of the whole list, in groups of digits.
     digest: String,

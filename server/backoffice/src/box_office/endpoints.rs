@@ -240,7 +240,7 @@ async fn holder(
 
 /// Keep seats off sale, or put them back.
 ///
-/// Block seats or put them on sale, `{"seats": [46], "labels": ["C7"], "kept": true, "reason": …}`: with `labels`, none that is called otherwise by now.
+/// Block seats or put them on sale, `{"seats": [46], "labels": ["C7"], "kept": true, "reason": …}`: with `labels`, none whose label has changed.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats", tag = "box office",
     request_body = HouseSeats, params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),

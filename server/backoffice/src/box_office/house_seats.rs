@@ -133,7 +133,7 @@ fn moved() -> Problem {
     Problem::new(Code::WrongState, "The show has moved to another room. Look at its seats again.")
 }
 
-/// Refuses seats that are called otherwise than the caller saw, if the request has their labels.
+/// Refuses seats whose labels have changed, if the request has the labels that the caller saw.
 fn check_labels(show: &Show, request: &HouseSeats) -> ApiResult<()> {
     let Some(labels) = &request.labels else { return Ok(()) };
     if labels.len() != request.seats.len() {

@@ -3,8 +3,8 @@
 //! A replica sweeps the shows in which it granted holds and those it shows live. Any other show is swept by
 //! the next call for it, since every script frees due holds first.
 //!
-//! Shows that are over are deleted here as well: their keys have no time to live, unless they were loaded more
-//! than a day after the start.
+//! Shows that are over are deleted here as well: their keys have no time to live, unless they were loaded more than a
+//! day after the start.
 
 use std::collections::HashSet;
 use std::sync::Mutex;

@@ -131,7 +131,7 @@ async fn pay(
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
 ///
-/// Cancel all of it, or the seats of `{"seats": [46], "labels": ["C7"]}`: with `labels`, none that is called otherwise by now.
+/// Cancel all of it, or the seats of `{"seats": [46], "labels": ["C7"]}`: with `labels`, none whose label has changed.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
     params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 200, body = BookingView, description = "How it stands now"),

@@ -97,6 +97,8 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<Ca
         // In this order: a booking that began before the mark is committed once this has the lock, and the search sees
         // it.
         let is_finished = try_lock_show(&mut tx, show).await? && !has_bookings_left(&mut tx, show).await?;
+        // A dropped transaction ends later, in the background: until then the next batch would find the show locked.
+        tx.rollback().await?;
         return Ok(if is_finished { CallOffProgress::NoneLeft } else { CallOffProgress::Busy });
     }
     let words = format!("The show will not take place. {reason}");
