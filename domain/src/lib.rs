@@ -12,7 +12,7 @@
 //! | [`layout`] | rooms: seating plans, sketches, import and editor |
 //! | [`seats`], [`wire`], [`json`] | seat states, frames of the live map, a small JSON parser for the browser |
 //! | [`sold_seats`] | the public list of sold seats, in which buyers find theirs |
-//! | [`pricing`], [`money`], [`till`] | prices, amounts, sums of a till |
+//! | [`pricing`], [`money`], [`till`] | prices with taxes and fees, amounts, sums of a till |
 //! | [`waiting_list`], [`waiting_room`] | queues: for a sold-out show, on the day sales begin |
 //! | [`rehearsal`], [`party_size`] | figures and advice of a rehearsed on-sale; sizes of simulated parties |
 //! | [`puzzle`], [`fairness`] | proof of work, rate limits, detection of unusual behaviour |

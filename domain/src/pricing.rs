@@ -1,23 +1,28 @@
-//! Price of a seat in a show: a base price per category, factors for the day and the time of day, and a surcharge for
-//! the format.
+//! Price of a seat in a show: a base price per category, factors for the day and the time of day, a surcharge for the
+//! format, and the theatre's charges.
 //!
-//! `(base × day factor × time factor) + surcharge`, rounded once at the end, half up, to [`ROUND_TO_MINOR`]. The caller
-//! supplies the calendar as plain values: this module knows no clock, time zone or holidays.
+//! `(base × day factor × time factor) + surcharge`, rounded half up to [`ROUND_TO_MINOR`]. A tax that is not in the
+//! base price is added and rounded likewise, then the fee is added ([`Charges`]). The caller supplies the calendar as
+//! plain values: this module knows no clock, time zone or holidays.
+
+mod charges;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+pub use charges::{Breakdown, Charges, ContainedCharges, MAX_TAX_BASIS_POINTS, TaxStrategy};
+
 use crate::money::{Currency, Money};
 
-/// Prices are multiples of this many minor units, which avoids prices such as `€12.47`.
+/// Prices without a fee are multiples of this many minor units, which avoids prices such as `€12.47`.
 pub const ROUND_TO_MINOR: u64 = 10;
 /// A show that starts before this minute of the day, local time, is a matinee: 17:00.
 pub const MATINEE_BEFORE_MINUTE: u16 = 17 * 60;
 /// Maximum percentage: ten times the base.
 pub const MAX_PERCENT: u16 = 1_000;
-/// Maximum base price or surcharge, minor units.
+/// Maximum base price, surcharge or fee, minor units.
 pub const MAX_AMOUNT_MINOR: u64 = 1_000_000_000;
 
 /// A day of the week in the theatre's time zone. Weeks start on Monday.
@@ -106,6 +111,9 @@ pub struct Tariff {
     /// Surcharge of each format, minor units.
     #[serde(default)]
     pub surcharge: BTreeMap<Format, u64>,
+    /// Taxes and fees.
+    #[serde(default, skip_serializing_if = "Charges::is_default")]
+    pub charges: Charges,
 }
 
 /// The properties of a show that its price depends on.
@@ -159,7 +167,8 @@ impl Tariff {
             .and_then(|sum| sum.checked_mul(u64::from(time)))
             .and_then(|sum| sum.checked_add(surcharge.checked_mul(HUNDRED_SQUARED)?))
             .ok_or(PriceError::OutOfRange("a price"))?;
-        i64::try_from(round_half_up(exact)).map_err(|_| PriceError::OutOfRange("a price"))
+        let price = self.charges.applied_to(round_half_up(exact))?;
+        i64::try_from(price).map_err(|_| PriceError::OutOfRange("a price"))
     }
 
     /// Returns the prices of the given categories in one show.
@@ -219,6 +228,7 @@ mod tests {
             matinee_percent: 75,
             prime_percent: 100,
             surcharge: [(Format::ThreeD, 200), (Format::Imax, 450)].into(),
+            charges: Charges::default(),
         }
     }
 
@@ -257,6 +267,19 @@ mod tests {
         let sunday_morning = ShowSlot::at(Weekday::Sunday, 11, 0, Format::Imax);
         assert_eq!(stored.price_minor("silver", TUESDAY_NIGHT), Ok(1_090)); // 1089: the base is not the evening's price
         assert_eq!(stored.price_minor("gold", sunday_morning), Ok(1_580)); // 1125 + 450 = 1575
+        assert_eq!(stored.charges, Charges::default());
+        let written = serde_json::to_string(&stored).expect("JSON");
+        assert!(!written.contains("charges"), "servers of the previous version read it: {written}");
+    }
+
+    #[test]
+    fn charges_are_part_of_the_price_and_of_the_stored_tariff() {
+        let charges = Charges { strategy: TaxStrategy::Added, tax_basis_points: 1_800, fee_minor: 150 };
+        let charged = Tariff { charges, ..tariff() };
+        assert_eq!(charged.price_minor("silver", TUESDAY_NIGHT), Ok(1_320)); // 1168.20 is rounded to 1170
+        let text = serde_json::to_string(&charged).expect("JSON");
+        assert!(text.contains(r#""charges":{"strategy":"added","tax_basis_points":1800,"fee_minor":150}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Tariff>(&text).expect("a tariff"), charged);
     }
 
     #[test]
@@ -279,6 +302,7 @@ mod tests {
                 matinee_percent,
                 prime_percent,
                 surcharge: [(Format::ThreeD, surcharge)].into(),
+                charges: Charges::default(),
             },
         )
     }
@@ -336,6 +360,7 @@ mod tests {
                 matinee_percent: percent,
                 prime_percent: percent,
                 surcharge: [(slot.format, surcharge)].into(),
+                charges: Charges::default(),
             };
             let is_within = base <= MAX_AMOUNT_MINOR && surcharge <= MAX_AMOUNT_MINOR && percent <= MAX_PERCENT;
             let price = tariff.price_minor("gold", slot);

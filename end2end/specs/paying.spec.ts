@@ -281,13 +281,13 @@ test("an error above the button is scrolled into view in the sheet of a phone", 
   await anna.page.setViewportSize({ width: 390, height: 320 });
   await anna.page.route("**/api/v1/bookings", (route) =>
     route.fulfill({
-      status: 402,
+      status: 429,
       contentType: "application/problem+json",
-      json: { type: "/docs/problems#payment_declined", title: "Declined", status: 402, detail: "", code: "payment_declined" },
+      json: { type: "/docs/problems#too_many_declines", title: "Declined", status: 429, detail: "", code: "too_many_declines" },
     }),
   );
   await press(anna.page.getByTestId("pay"));
-  await expect(anna.page.getByTestId("pay-error")).toContainText("use another card");
+  await expect(anna.page.getByTestId("pay-error")).toContainText("Several payments were declined");
   await expect(anna.page.getByTestId("pay-error")).toBeInViewport();
 });
 

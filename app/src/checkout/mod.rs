@@ -117,6 +117,7 @@ pub fn panel(session: MapSession) -> impl IntoView {
                 <button type="button" class="button cart-continue" data-testid="continue" hidden=move || has_begun.get()
                     on:click=continue_to_details>{say!("cart.continue")}</button>
             </div>
+            <p class="cart-includes" data-testid="cart-includes">{move || included(session)}</p>
             {details.error()}
             {move || match footer.get() {
                 CartFooter::Nothing => EitherOf3::A(()),
@@ -253,6 +254,19 @@ pub(crate) fn total_of(session: MapSession) -> Option<Money> {
     Money::total(seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total())))
 }
 
+/// The taxes and fees in the total of the hold, in words; `None` without any. While a tap waits for its answer, the
+/// total is already that of the wanted seats.
+pub(crate) fn included(session: MapSession) -> Option<String> {
+    let breakdown = session.cart.with(|cart| cart.held()?.breakdown)?;
+    let parts = match (breakdown.taxes.minor, breakdown.fees.minor) {
+        (0, 0) => return None,
+        (_, 0) => "tax",
+        (0, _) => "fees",
+        _ => "both",
+    };
+    Some(say!("cart.includes", parts = parts, taxes = breakdown.taxes, fees = breakdown.fees))
+}
+
 /// From here on the countdown looks urgent and offers more time, milliseconds.
 const URGENT_MS: i64 = 2 * MINUTE_MS;
 /// Times left at which it is also announced, milliseconds.
@@ -301,6 +315,7 @@ fn shown(left_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use domain::api::HoldView;
+    use domain::pricing::Breakdown;
 
     use super::*;
     use crate::seat_map::own_seats::cart::tests::{in_area, with_places};
@@ -321,6 +336,23 @@ mod tests {
             [(3, false)]
         );
         assert_eq!(total_of(session).map(|total| total.minor), Some(3_750));
+    }
+
+    #[test]
+    fn taxes_and_fees_in_the_total_are_named() {
+        let session = MapSession::new(Uuid::from_u128(1));
+        let total = places_held().total;
+        let words = |taxes, fees| {
+            let [subtotal, taxes, fees] =
+                [total.minor - taxes - fees, taxes, fees].map(|minor| Money { minor, ..total });
+            let breakdown = Some(Breakdown { subtotal, taxes, fees, total });
+            session.cart.update(|cart| cart.replace_hold(Some(HoldView { breakdown, ..places_held() })));
+            included(session)
+        };
+        assert_eq!(words(0, 0), None);
+        assert_eq!(words(79, 0).as_deref(), Some("Includes €0.79 tax"));
+        assert_eq!(words(0, 150).as_deref(), Some("Includes €1.50 in fees"));
+        assert_eq!(words(79, 150).as_deref(), Some("Includes €0.79 tax and €1.50 in fees"));
     }
 
     #[test]

@@ -182,9 +182,8 @@ pub(super) fn error_of(failure: &Failure) -> CheckoutError {
         "hold_expired" | "not_found" => say!("pay.ran_out"),
         "seats_taken" | "seats_locked" => say!("pay.not_kept"),
         "gateway_unavailable" => say!("pay.gateway"),
-        // These only say what to do, as in every language; the cart shows a new total.
+        // Only says what to do, as in every language; the cart shows the new total.
         "price_changed" => say!("problem.price_changed"),
-        "payment_declined" => say!("problem.payment_declined"),
         _ => failure.in_words("pay.unreachable"),
     };
     let is_unreachable = matches!(failure, Failure::Unreachable);

@@ -5,11 +5,11 @@
 //! without a script.
 
 use domain::api::BookingView;
-use language::{current, isolated, money, say};
+use language::{current, isolated, say};
 use leptos::prelude::*;
 
 use super::accounts::{email_field, error_view, hidden};
-use super::ticket::ShowFacts;
+use super::ticket::{ShowFacts, prices};
 use crate::booking_status::{
     BookingStatus, FollowedBooking, WORDS, seat_offer_card, static_history, static_status, tone,
 };
@@ -54,28 +54,8 @@ impl Page for BookingPage {
 /// Show, seats, total and buyer of a booking.
 fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     let language = current();
-    let lines = booking.seats.clone().into_iter().map(|line| {
-        view! {
-            <li>
-                <bdi class="booking-seat">{line.label}</bdi>
-                <bdi class="quiet">{line.category}</bdi>
-                <span class="booking-price">{money(line.price, language)}</span>
-            </li>
-        }
-    });
-    let lines = lines.collect_view();
-    let places = booking.places.clone().into_iter().map(|line| {
-        let price = money(line.total(), language);
-        view! {
-            <li>
-                <span class="booking-seat">{say!("booking.quantity", quantity = line.quantity, area = &line.label)}</span>
-                <bdi class="quiet">{line.category}</bdi>
-                <span class="booking-price">{price}</span>
-            </li>
-        }
-    });
-    let places = places.collect_view();
-    let (buyer, holder) = (booking.buyer.clone(), booking.holder.clone());
+    let receipt = booking.receipt();
+    let BookingView { reference, buyer, holder, .. } = booking;
     let is_for_a_friend = buyer != holder;
     let payer = if is_for_a_friend {
         say!("booking.paid_by", name = &buyer.name, email = &buyer.email)
@@ -85,9 +65,8 @@ fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     view! {
         <section class="booking-facts card" aria-label=say!("booking.facts")>
             {show.view()}
-            <ul class="booking-seats">{lines}{places}</ul>
-            <p class="booking-total"><span>{say!("booking.total")}</span><strong>{money(booking.total, language)}</strong></p>
-            <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{booking.reference}</strong></p>
+            {prices(receipt)}
+            <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{reference}</strong></p>
             {is_for_a_friend.then(|| view! {
                 <p class="quiet small" data-testid="holder">{say!("booking.tickets_for", name = &holder.name, email = &holder.email)}</p>
             })}

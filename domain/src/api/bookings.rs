@@ -8,6 +8,7 @@ use crate::api::cancelling::{LatePaymentHandling, RefundView, StepView};
 use crate::api::moving::SeatOffer;
 use crate::api::{PlaceLine, SeatLine};
 use crate::money::Money;
+use crate::pricing::Breakdown;
 
 /// Name and address of a buyer or ticket holder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -130,6 +131,8 @@ pub struct BookingView {
     pub places: Vec<PlaceLine>,
     /// Total price.
     pub total: Money,
+    /// The parts of the total.
+    pub breakdown: Breakdown,
     /// The buyer.
     pub buyer: Person,
     /// The ticket holder.
@@ -166,6 +169,40 @@ pub struct BookingView {
     /// Its seats, still held after a declined payment. A new booking of this hold can pay with another card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_hold: Option<KeptHold>,
+}
+
+impl BookingView {
+    /// Returns its receipt.
+    #[must_use]
+    pub fn receipt(&self) -> Receipt {
+        Receipt { seats: self.seats.clone(), places: self.places.clone(), breakdown: self.breakdown }
+    }
+}
+
+/// Seats and places with their prices, and the parts of the total: on pages, in mails and on paper.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    /// The seats.
+    pub seats: Vec<SeatLine>,
+    /// The places in areas without numbered seats.
+    pub places: Vec<PlaceLine>,
+    /// The parts of their total.
+    pub breakdown: Breakdown,
+}
+
+impl Receipt {
+    /// Name, category and price of each line. Places in one area are one line: `2 × Floor`.
+    pub fn lines(&self) -> impl Iterator<Item = (String, &str, Money)> {
+        let seats = self.seats.iter().map(|line| (line.label.clone(), line.category.as_str(), line.price));
+        let places = self.places.iter().map(|line| {
+            let name = match line.quantity {
+                1 => line.label.clone(),
+                count => format!("{count} × {}", line.label),
+            };
+            (name, line.category.as_str(), line.total())
+        });
+        seats.chain(places)
+    }
 }
 
 /// A hold that outlives a declined payment.

@@ -11,6 +11,7 @@ pub use crate::api::tills::{CashUp, CashUpFor, DayClose, DayView, DropRequest, O
 use crate::api::{PlaceLine, SeatLine};
 use crate::booking::{BookingState, MoneyState};
 use crate::money::Money;
+use crate::pricing::Breakdown;
 use crate::seats::SeatIndex;
 use crate::till::Means;
 
@@ -128,6 +129,9 @@ pub struct CounterBooking {
     pub places: Vec<PlaceLine>,
     /// Total price.
     pub total: Money,
+    /// The parts of the total. Absent only from servers of the previous version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
     /// Name of the buyer; may be empty for a sale at the counter.
     pub name: String,
     /// `online` or `box_office`.
@@ -345,6 +349,9 @@ pub struct CallerHoldView {
     pub seats: Vec<SeatLine>,
     /// Total price.
     pub total: Money,
+    /// The parts of the total. Absent only from servers of the previous version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
     /// Expiry, milliseconds since 1970.
     pub until_ms: i64,
     /// The same in the theatre's time zone: `20:15`.

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::api::{PlaceLine, SeatLine};
 use crate::best_available::Adjacency;
 use crate::money::Money;
+use crate::pricing::Breakdown;
 use crate::seats::{AreaIndex, SeatIndex};
 
 /// `POST /shows/{id}/holds`: holds 1 to 10 seats and places in total, all or none.
@@ -71,6 +72,9 @@ pub struct HoldView {
     pub places: Vec<PlaceLine>,
     /// Sum of the prices.
     pub total: Money,
+    /// The parts of the total. Absent only from servers of the previous version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
     /// Expiry on the lock store's clock, RFC 3339.
     pub expires_at: String,
     /// The same in milliseconds since 1970.
@@ -104,6 +108,9 @@ pub struct SuggestionView {
     pub seats: Vec<SeatLine>,
     /// Sum of the prices.
     pub total: Money,
+    /// The parts of the total. Absent only from servers of the previous version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
     /// Adjacency of the seats.
     pub together: Adjacency,
     /// Number of single free seats that it would leave between taken seats.

@@ -27,7 +27,7 @@ pub mod waiting_room;
 
 pub use bookings::{
     BookingEventView, BookingRequest, BookingState, BookingView, CheckoutPayment, ConfirmRequest, KeptHold, MoneyState,
-    Person,
+    Person, Receipt,
 };
 pub use cancelling::{CancelRequest, LatePaymentHandling, RefundView, StepView};
 pub use holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};

@@ -44,6 +44,12 @@ pub struct Sold {
     pub tickets: i64,
     /// Their price, minor units.
     pub gross_minor: i64,
+    /// Their price without taxes and fees, minor units.
+    pub net_minor: i64,
+    /// Taxes in their price, minor units.
+    pub tax_minor: i64,
+    /// Fees in their price, minor units. They contain their own tax.
+    pub fee_minor: i64,
     /// Number of these tickets that were returned later.
     pub given_back: i64,
 }
@@ -213,6 +219,9 @@ impl Sold {
         self.bookings += other.bookings;
         self.tickets += other.tickets;
         self.gross_minor += other.gross_minor;
+        self.net_minor += other.net_minor;
+        self.tax_minor += other.tax_minor;
+        self.fee_minor += other.fee_minor;
         self.given_back += other.given_back;
     }
 }

@@ -10,6 +10,7 @@ use crate::api::Person;
 use crate::booking::{BookingState, MoneyState};
 use crate::hidden_characters::is_bidi_override;
 use crate::money::Money;
+use crate::pricing::Breakdown;
 
 /// Maximum length of a key's name, characters.
 pub const MAX_NAME_CHARS: usize = 60;
@@ -300,6 +301,8 @@ pub struct TheatreBookingView {
     pub money: MoneyState,
     /// Current price.
     pub total: Money,
+    /// The parts of the current price.
+    pub breakdown: Breakdown,
     /// Its seats and places, including returned ones.
     pub lines: Vec<BookedLine>,
     /// Its refunds.

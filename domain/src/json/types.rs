@@ -9,6 +9,7 @@ use crate::api::{
 };
 use crate::best_available::Adjacency;
 use crate::money::{Currency, Money};
+use crate::pricing::Breakdown;
 use crate::seats::SeatState;
 
 impl FromJson for i64 {
@@ -119,6 +120,7 @@ macro_rules! fields {
     };
 }
 fields!(Money: minor, currency);
+fields!(Breakdown: subtotal, taxes, fees, total);
 fields!(CategoryView: name, label, kind, price);
 fields!(RowView: label, first, numbers, x, y, category, turn);
 fields!(ShapeView: at, corners, text, area);
@@ -141,11 +143,11 @@ fields!(
 );
 fields!(SeatLine: seat, label, category, price);
 fields!(PlaceLine: area, label, category, price, quantity);
-fields!(HoldView: id, show, seats, places, total, expires_at, expires_at_ms, latest_ms, paying, booking);
+fields!(HoldView: id, show, seats, places, total, breakdown, expires_at, expires_at_ms, latest_ms, paying, booking);
 fields!(SeatProblem: seat, label, state, taken_ms_ago);
 fields!(AreaProblem: area, label, left);
 fields!(PuzzleView: challenge, bits);
-fields!(SuggestionView: seats, total, together, orphans);
+fields!(SuggestionView: seats, total, breakdown, together, orphans);
 fields!(BestView: epoch, version, suggestions);
 
 impl FromJson for SectionView {
@@ -300,21 +302,32 @@ mod tests {
             .prop_map(|(area, [label, category], price, quantity)| PlaceLine { area, label, category, price, quantity })
     }
 
+    /// A breakdown, or none, as of a server of the previous version.
+    fn breakdown() -> impl Strategy<Value = Option<Breakdown>> {
+        let parts = (price(), price(), price(), price());
+        let parts = parts.prop_map(|(subtotal, taxes, fees, total)| Breakdown { subtotal, taxes, fees, total });
+        proptest::option::of(parts)
+    }
+
     fn hold() -> impl Strategy<Value = HoldView> {
-        let lines = (some(seat_line()), some(place_line()), price());
+        let lines = (some(seat_line()), some(place_line()), price(), breakdown());
         let times = (any::<String>(), any::<i64>(), any::<i64>(), any::<bool>());
         (id(), id(), lines, times, proptest::option::of(id())).prop_map(
-            |(id, show, (seats, places, total), (expires_at, expires_at_ms, latest_ms, paying), booking)| HoldView {
-                id,
-                show,
-                seats,
-                places,
-                total,
-                expires_at,
-                expires_at_ms,
-                latest_ms,
-                paying,
-                booking,
+            |(id, show, (seats, places, total, breakdown), times, booking)| {
+                let (expires_at, expires_at_ms, latest_ms, paying) = times;
+                HoldView {
+                    id,
+                    show,
+                    seats,
+                    places,
+                    total,
+                    breakdown,
+                    expires_at,
+                    expires_at_ms,
+                    latest_ms,
+                    paying,
+                    booking,
+                }
             },
         )
     }
@@ -349,8 +362,14 @@ mod tests {
 
     fn best() -> impl Strategy<Value = BestView> {
         let together = Union::new([Adjacency::Row, Adjacency::Rows, Adjacency::Apart].map(Just));
-        let suggestion = (some(seat_line()), price(), together, any::<u32>())
-            .prop_map(|(seats, total, together, orphans)| SuggestionView { seats, total, together, orphans });
+        let suggestion = (some(seat_line()), price(), breakdown(), together, any::<u32>());
+        let suggestion = suggestion.prop_map(|(seats, total, breakdown, together, orphans)| SuggestionView {
+            seats,
+            total,
+            breakdown,
+            together,
+            orphans,
+        });
         // Versions count microseconds and changes, so they fit in a signed number.
         (0..i64::MAX as u64, 0..i64::MAX as u64, some(suggestion)).prop_map(|(epoch, version, suggestions)| BestView {
             epoch,

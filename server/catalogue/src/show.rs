@@ -14,7 +14,7 @@ use domain::api::{AreaView, CategoryView, PlaceLine, SeatKind, SeatLine};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
-use domain::pricing::{Format, PriceList, ShowSlot, Weekday};
+use domain::pricing::{Breakdown, ContainedCharges, Format, PriceList, ShowSlot, Weekday};
 use domain::rehearsal;
 use domain::seats::{AreaIndex, FLASH_HOLD_MS, HOLD_EXTENSION_MS, MAX_SEATS_PER_PERSON, Places, SeatIndex};
 use domain::time::{MINUTE_MS, Timestamp};
@@ -70,6 +70,8 @@ pub struct Show {
     pub layout: Arc<Layout>,
     /// Its prices by the name of the category.
     pub prices: PriceList,
+    /// The tax rate and the fee in all its prices.
+    pub charges: ContainedCharges,
     /// Categories of the room with the prices of this show, in the order of the layout.
     pub categories: Vec<CategoryView>,
     /// Its areas without numbered seats, sorted by area.
@@ -112,6 +114,10 @@ impl Show {
     pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> sqlx::Result<Self> {
         let currency = Currency::parse(&row.currency).ok_or_else(|| wrong_row("shows", "currency", &row.id))?;
         let prices = PriceList { currency, by_category: row.prices.0 };
+        let charges = ContainedCharges {
+            tax_basis_points: row.tax_basis_points.unsigned_abs(),
+            fee_minor: row.fee_minor,
+        };
         let categories = layout
             .categories()
             .iter()
@@ -170,6 +176,7 @@ impl Show {
             layout_id: row.layout_id,
             layout,
             prices,
+            charges,
             categories,
             areas,
             blocked,
@@ -297,6 +304,14 @@ impl Show {
         self.area(area).map_or_else(|| format!("area {area}"), |known| known.name.clone())
     }
 
+    /// The parts of the total of these lines.
+    #[must_use]
+    pub fn breakdown(&self, seats: &[SeatLine], places: &[PlaceLine]) -> Breakdown {
+        let seats = seats.iter().map(|line| (line.price.minor, 1));
+        let places = places.iter().map(|line| (line.price.minor, line.quantity));
+        self.charges.breakdown(seats.chain(places), self.currency)
+    }
+
     /// Places as holds and bookings list them; `None` when the show has no such area.
     #[must_use]
     pub fn place_line(&self, places: Places) -> Option<PlaceLine> {
@@ -346,6 +361,8 @@ pub(super) struct ShowRow {
     format: String,
     currency: String,
     prices: Json<BTreeMap<String, i64>>,
+    tax_basis_points: i16,
+    fee_minor: i64,
     blocked: Vec<i32>,
     areas: Json<Vec<StockRow>>,
     hold_ms: i64,
@@ -401,6 +418,8 @@ impl Show {
             format: String::new(),
             currency: "EUR".to_owned(),
             prices: Json(prices),
+            tax_basis_points: 0,
+            fee_minor: 0,
             blocked: Vec::new(),
             areas: Json(Vec::new()),
             hold_ms: HOLD_EXTENSION_MS,

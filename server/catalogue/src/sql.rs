@@ -424,7 +424,9 @@ pub fn containing(text: &str) -> String {
 /// region than this.
 pub(super) async fn show(pool: &PgPool, id: Uuid, region: Option<&str>) -> sqlx::Result<Option<ShowRow>> {
     sqlx::query_as(
-        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.email_code, s.per_instrument, s.sales, s.sales_from, s.called_off,
+        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.tax_basis_points,
+                s.fee_minor, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.email_code, s.per_instrument, s.sales,
+                s.sales_from, s.called_off,
                 false AS is_rehearsal, f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
                 sc.name AS screen,
                 t.id AS theatre_id, t.name AS theatre, t.address,

@@ -327,6 +327,15 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_of_seats_has_no_retry_after() {
+        for code in [Code::PersonLimit, Code::InstrumentLimit] {
+            let response = Problem::new(code, "No.").into_response();
+            assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+            assert!(!response.headers().contains_key(header::RETRY_AFTER), "{code:?}");
+        }
+    }
+
+    #[test]
     fn a_rate_limited_response_names_the_limit_and_its_wait() {
         let limit = Limit { name: "login-person", burst: 10, window_s: 300 };
         let problem = Problem::new(Code::TooManyAttempts, "Later.").with_limit(limit);

@@ -53,3 +53,18 @@ pub fn from_utc(at: DateTime<Utc>) -> Timestamp {
 pub fn rfc3339(at: Timestamp) -> String {
     to_utc(at).to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::time::MINUTE_MS;
+
+    use super::*;
+
+    #[test]
+    fn clones_of_the_store_clock_follow_the_time_of_the_store() {
+        let (clock, store_time) = (StoreClock::default(), now().plus_ms(60 * MINUTE_MS));
+        let clone = clock.clone();
+        clock.set(store_time);
+        assert!((0..MINUTE_MS).contains(&clone.now().since(store_time)), "an hour ahead of the wall clock");
+    }
+}

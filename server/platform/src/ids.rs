@@ -46,6 +46,13 @@ pub fn jitter(limit: u64) -> u64 {
     rand::rng().random_range(0..=limit)
 }
 
+/// The pause before a retry, milliseconds, with full jitter. Its bound doubles with each attempt, up to `longest_ms`.
+#[must_use]
+pub fn backoff_ms(first_ms: u64, attempts: i32, longest_ms: u64) -> i64 {
+    let doubled = first_ms.saturating_mul(1_u64 << attempts.clamp(0, 20));
+    jitter(doubled.min(longest_ms)).cast_signed()
+}
+
 /// The id that follows from these parts and no others. A retry finds the id of its first try.
 #[must_use]
 pub fn derived_id(parts: &[&str]) -> Uuid {
@@ -88,6 +95,14 @@ mod tests {
     fn a_retry_has_the_id_of_its_first_attempt_and_other_requests_have_others() {
         assert_eq!(derived_id(&["a", "b"]), derived_id(&["a", "b"]));
         assert_ne!(derived_id(&["ab", "c"]), derived_id(&["a", "bc"]));
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_its_longest_pause() {
+        for (attempts, bound) in [(-1, 500), (0, 500), (1, 1_000), (3, 4_000), (7, 60_000), (i32::MAX, 60_000)] {
+            let longest = (0..200).map(|_| backoff_ms(500, attempts, 60_000)).max().expect("200 pauses");
+            assert!((bound / 2..=bound).contains(&longest), "{attempts}: {longest}");
+        }
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub use sql::{
     Ticket, add_issued, booking_of_code, has_admissions, issue, issue_places, of_booking, of_bookings, revoke,
 };
 
+/// Names of the parts of a total, in mails and files: subtotal, taxes, fees.
+const PARTS: [&str; 3] = ["Subtotal", "Tax", "Fees"];
+
 /// Sets the secrets that sign codes and addresses: the first signs, all verify. A second call changes nothing.
 pub fn sign_with(secrets: &[String]) {
     signing::sign_with(secrets);

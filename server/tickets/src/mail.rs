@@ -13,6 +13,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context;
 use domain::money::Money;
+use domain::pricing::Breakdown;
 use domain::time::Timestamp;
 use lettre::message::{Mailbox, MessageBuilder};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
@@ -34,8 +35,10 @@ const SEND_DEADLINE: Duration = Duration::from_secs(20);
 pub enum Addressee {
     /// The payer.
     Buyer {
-        /// The amount paid.
-        total: Money,
+        /// Price of each line, in the order of the seats.
+        prices: Vec<Money>,
+        /// The amount paid and its parts.
+        breakdown: Breakdown,
         /// Address of all their tickets, which opens anywhere.
         ticket_url: String,
     },

@@ -28,6 +28,8 @@ pub enum Refusal {
     AmountBeyond(Money, Money),
     /// Not a whole number from 0 to this one.
     NoNumber(u32),
+    /// Not a percentage from 0 to this one, or one with more than two decimals.
+    NoPercentage(u16),
     /// Not a reason: empty, or longer than a line of this many characters.
     NoReason(usize),
     /// Another error, in the reader's language.
@@ -107,6 +109,17 @@ impl Form {
         number.unwrap_or_default()
     }
 
+    /// A percentage in basis points, from 0 to `most`, written as `7.5` or `7,50`; otherwise 0, and the field is
+    /// refused.
+    pub fn basis_points_up_to(&mut self, field: impl AsRef<str>, most: u16) -> u16 {
+        let points = parse_amount(self.get(&field), 2).and_then(|points| u16::try_from(points).ok());
+        let points = points.filter(|points| *points <= most);
+        if points.is_none() {
+            self.refuse(field, Refusal::NoPercentage(most / 100));
+        }
+        points.unwrap_or_default()
+    }
+
     /// An amount in minor units, written as `12.50` or `12,50`; otherwise `None`, and the field is refused.
     pub fn amount(&mut self, field: impl AsRef<str>, currency: Currency, between: RangeInclusive<i64>) -> Option<i64> {
         let minor = signed_amount(self.get(&field), currency);
@@ -170,6 +183,7 @@ impl Refusal {
             }
             Self::AmountBeyond(least, most) => say!("field.amount_beyond", least = *least, most = *most),
             Self::NoNumber(most) => say!("field.no_number", least = 0_u32, most = *most),
+            Self::NoPercentage(most) => say!("field.no_percentage", most = *most),
             Self::NoReason(most) => say!("field.no_reason", most = *most),
             Self::Message(words) => words.clone(),
         }

@@ -7,7 +7,6 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::api::box_office::{CallerHold, CallerHoldView, Reason};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
-use domain::money::Money;
 use domain::person::personal_name;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use domain::time::{MINUTE_MS, Timestamp};
@@ -261,10 +260,12 @@ fn view(show: &Show, row: &HoldRow) -> CallerHoldView {
         .map(|seat| show.line(seat))
         .collect();
     let until = from_utc(row.until);
+    let breakdown = show.breakdown(&seats, &[]);
     CallerHoldView {
         hold: row.hold_id,
         name: row.name.clone(),
-        total: Money::new(seats.iter().map(|line| line.price.minor).sum(), show.currency),
+        total: breakdown.total,
+        breakdown: Some(breakdown),
         seats,
         until_ms: until.0,
         until: show.local_iso(until).get(11..16).unwrap_or_default().to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::StatusCode;
 use domain::VariantName;
 use domain::api::organiser::{TariffRequest, TariffView};
-use domain::pricing::{MAX_AMOUNT_MINOR, MAX_PERCENT, Tariff};
+use domain::pricing::{Charges, MAX_AMOUNT_MINOR, MAX_PERCENT, MAX_TAX_BASIS_POINTS, Tariff};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -64,6 +64,7 @@ fn empty_tariff() -> TariffView {
         matinee_percent: 100,
         prime_percent: 100,
         surcharge: BTreeMap::new(),
+        charges: Charges::default(),
         version: 0,
     }
 }
@@ -75,6 +76,7 @@ fn view_of(tariff: &Tariff, version: i32) -> TariffView {
         matinee_percent: tariff.matinee_percent.into(),
         prime_percent: tariff.prime_percent.into(),
         surcharge: tariff.surcharge.iter().map(|(format, minor)| (*format, minor.cast_signed())).collect(),
+        charges: tariff.charges,
         version: version.unsigned_abs(),
     }
 }
@@ -109,6 +111,15 @@ fn checked(view: &TariffView) -> ApiResult<Tariff> {
             Problem::new(Code::PriceInvalid, format!("The percentage {what} is {value}; it is 0 to {MAX_PERCENT}."))
         })
     };
+    let Charges { tax_basis_points: rate, fee_minor: fee, .. } = view.charges;
+    if rate > MAX_TAX_BASIS_POINTS {
+        let detail = format!("The tax rate is {rate} hundredths of a percent; it is 0 to {MAX_TAX_BASIS_POINTS}.");
+        return Err(Problem::new(Code::PriceInvalid, detail));
+    }
+    if fee > MAX_AMOUNT_MINOR {
+        let detail = format!("The fee is {fee}; it is 0 to {MAX_AMOUNT_MINOR} in the smallest coin.");
+        return Err(Problem::new(Code::PriceInvalid, detail));
+    }
     let base = view.base.iter().map(|(name, value)| Ok((name.clone(), amount(*value, name)?)));
     let surcharge = view.surcharge.iter().map(|(format, value)| Ok((*format, amount(*value, format.as_str())?)));
     Ok(Tariff {
@@ -117,6 +128,7 @@ fn checked(view: &TariffView) -> ApiResult<Tariff> {
         matinee_percent: percent(view.matinee_percent, "of a matinee")?,
         prime_percent: percent(view.prime_percent, "of the evening")?,
         surcharge: surcharge.collect::<ApiResult<_>>()?,
+        charges: view.charges,
     })
 }
 
@@ -196,5 +208,17 @@ mod tests {
         for percent in [-1, 1_001, 70_000, i64::MAX] {
             assert!(checked(&TariffView { matinee_percent: percent, ..empty_tariff() }).is_err(), "{percent}");
         }
+    }
+
+    #[test]
+    fn charges_are_kept_up_to_their_limits() {
+        let with = |tax_basis_points, fee_minor| {
+            let charges = Charges { tax_basis_points, fee_minor, ..Charges::default() };
+            let tariff = checked(&TariffView { charges, ..empty_tariff() });
+            tariff.map(|tariff| view_of(&tariff, 1).charges == charges).map_err(|problem| problem.code())
+        };
+        assert_eq!(with(MAX_TAX_BASIS_POINTS, MAX_AMOUNT_MINOR), Ok(true));
+        assert_eq!(with(MAX_TAX_BASIS_POINTS + 1, 0), Err(Code::PriceInvalid));
+        assert_eq!(with(0, MAX_AMOUNT_MINOR + 1), Err(Code::PriceInvalid));
     }
 }

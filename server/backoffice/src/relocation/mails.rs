@@ -4,6 +4,7 @@
 //! The mails have a separate worker beside the rounds of moves: a hanging mail server keeps no show closed.
 
 use domain::booking::BookingState;
+use domain::time::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -15,10 +16,10 @@ use platform::ids;
 use selling::bookings;
 use tickets::{MAIL_LEASE_MS, MailError, MailLane, NoticeMail, SEND_WITHIN};
 
-/// Maximum number of attempts; the booking's page uses the same number.
-const MAX_TRIES: i32 = 20;
-/// Maximum back-off before a retry, milliseconds, with full jitter.
-const PAUSE_MS: u64 = 60_000;
+/// First pause after a failure, milliseconds; doubles, with full jitter. Retries end with [`deadline`].
+const FIRST_PAUSE_MS: u64 = 500;
+/// Maximum pause, milliseconds.
+const LONGEST_PAUSE_MS: u64 = 600_000;
 /// First number of these notices; refund notices are numbered from 0.
 const FIRST_NUMBER: u32 = 10_000;
 
@@ -33,26 +34,23 @@ pub async fn send_forever(state: BackofficeState) {
 
 async fn take(state: &BackofficeState) -> sqlx::Result<Option<DueMail>> {
     let now = state.clock.now();
-    sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
+    sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS)).await
 }
 
 async fn send(state: &BackofficeState, due: DueMail) {
     let booking = due.booking_id;
-    let sent = match timeout(SEND_WITHIN, build_and_send(state, &due)).await {
-        Ok(Ok(sent)) => sent,
-        Ok(Err(problem)) => {
-            // The lease expires, and the mail is retried.
-            tracing::warn!(?problem, %booking, "writing the mail about the move of {booking} failed; it is retried");
-            return;
+    let sent = timeout(SEND_WITHIN, build_and_send(state, &due)).await;
+    let now = state.clock.now();
+    let retry_at = now.plus_ms(ids::backoff_ms(FIRST_PAUSE_MS, due.mail_tries, LONGEST_PAUSE_MS));
+    let noted = match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
+        Ok(()) => sql::mark_mailed(&state.pg, &due, now).await,
+        Err(cause) if deadline(&due) <= retry_at => {
+            tracing::error!(%booking, %cause, "gave up the mail about the move of {booking}");
+            sql::mark_mailed(&state.pg, &due, now).await
         }
-        Err(_) => Err(MailError::TooLate),
-    };
-    let noted = match sent {
-        Ok(()) => sql::mark_mailed(&state.pg, &due, state.clock.now()).await,
         Err(cause) => {
             tracing::warn!(%booking, %cause, "sending the mail about the move of {booking} failed; it is retried");
-            let pause = ids::jitter(PAUSE_MS).cast_signed();
-            sql::postpone_mail(&state.pg, &due, state.clock.now().plus_ms(pause)).await
+            sql::postpone_mail(&state.pg, &due, retry_at).await
         }
     };
     if let Err(cause) = noted {
@@ -60,11 +58,18 @@ async fn send(state: &BackofficeState, due: DueMail) {
     }
 }
 
-async fn build_and_send(state: &BackofficeState, due: &DueMail) -> ApiResult<Result<(), MailError>> {
-    Ok(match mail(state, due).await? {
-        Some(mail) => state.mailer.send_notice(&mail).await,
-        None => Ok(()),
-    })
+/// Returns the time after which the mail is of no use: the end of the offer, or the start of the show.
+fn deadline(due: &DueMail) -> Timestamp {
+    from_utc(due.answer_until.filter(|_| due.state == "offered").unwrap_or(due.starts_at))
+}
+
+/// Builds and sends a mail; the error is the text of the mail server or the problem.
+async fn build_and_send(state: &BackofficeState, due: &DueMail) -> Result<(), String> {
+    match mail(state, due).await {
+        Ok(Some(mail)) => state.mailer.send_notice(&mail).await.map_err(|cause| cause.to_string()),
+        Ok(None) => Ok(()),
+        Err(problem) => Err(format!("{problem:?}")),
+    }
 }
 
 /// Builds the mail; `None` when the booking has no address or is no longer confirmed.
@@ -110,6 +115,7 @@ fn paragraphs(due: &DueMail, until: Option<&str>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
     use uuid::Uuid;
 
     use super::*;
@@ -126,6 +132,8 @@ mod tests {
             from_name: "Screen 1".to_owned(),
             to_name: "Screen 2".to_owned(),
             ordinal: 1,
+            starts_at: DateTime::UNIX_EPOCH,
+            mail_tries: 1,
         }
     }
 
@@ -139,5 +147,12 @@ mod tests {
         }
         // The offer was answered before the mail was sent.
         assert!(!paragraphs(&due("taken"), Some("Sat 21 Nov, 20:15")).join(" ").contains("refund"));
+    }
+
+    #[test]
+    fn mails_are_retried_until_the_offer_ends_or_the_show_starts() {
+        let answer_until = DateTime::from_timestamp_millis(5);
+        let until = |state| deadline(&DueMail { answer_until, ..due(state) });
+        assert_eq!([until("offered"), until("same"), until("taken")], [Timestamp(5), Timestamp(0), Timestamp(0)]);
     }
 }

@@ -567,18 +567,15 @@ pub(super) struct DueMail {
     pub to_name: String,
     /// Ordinal number of the move of this show.
     pub ordinal: i64,
+    pub starts_at: DateTime<Utc>,
+    pub mail_tries: i32,
 }
 
 /// Leases one due mail for one attempt.
-pub(super) async fn take_mail(
-    pg: &PgPool,
-    now: Timestamp,
-    lease_until: Timestamp,
-    max_tries: i32,
-) -> sqlx::Result<Option<DueMail>> {
+pub(super) async fn take_mail(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> sqlx::Result<Option<DueMail>> {
     let sql = "UPDATE moved_bookings moved SET mail_tries = moved.mail_tries + 1, mail_after = $2
                FROM (SELECT move_id, booking_id FROM moved_bookings
-                     WHERE mailed_at IS NULL AND mail_after <= $1 AND mail_tries < $3
+                     WHERE mailed_at IS NULL AND mail_after <= $1
                      ORDER BY mail_after LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
                JOIN show_moves move ON move.id = due.move_id
                WHERE moved.move_id = due.move_id AND moved.booking_id = due.booking_id
@@ -587,11 +584,12 @@ pub(super) async fn take_mail(
                          (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
                          (SELECT name FROM screens WHERE id = move.to_screen) AS to_name,
                          (SELECT count(*) FROM show_moves other
-                          WHERE other.show_id = move.show_id AND other.requested_at <= move.requested_at) AS ordinal";
-    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(lease_until), max_tries)).fetch_optional(pg).await
+                          WHERE other.show_id = move.show_id AND other.requested_at <= move.requested_at) AS ordinal,
+                         (SELECT starts_at FROM shows WHERE id = move.show_id) AS starts_at, moved.mail_tries";
+    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(lease_until))).fetch_optional(pg).await
 }
 
-/// Marks a mail as sent, or as not needed.
+/// Marks a mail as sent, not needed or given up.
 pub(super) async fn mark_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2";
     sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(now))).execute(pg).await.map(drop)

@@ -1,7 +1,8 @@
 //! Sales over time, and by channel, category, film and show.
 //!
 //! A ticket counts on the day of its booking's confirmation, at its sale price, even if it was refunded later. Refunded
-//! tickets are counted beside it; their money is in the takings of the day of the refund.
+//! tickets are counted beside it; their money is in the takings of the day of the refund. Taxes and fees follow from
+//! each line's price and the charges of its show.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,7 +24,7 @@ const SALES: &str = "
     WITH sold AS MATERIALIZED (
         SELECT booking.id, booking.show_id, booking.state, booking.currency::text AS currency,
                (event.at AT TIME ZONE $4)::date AS day,
-               booking.channel
+               booking.channel, show.tax_basis_points AS rate, show.fee_minor AS fee
         FROM screens screen
         JOIN shows show ON show.screen_id = screen.id AND show.starts_at >= $2 - $5 * interval '1 day'
         JOIN bookings booking ON booking.show_id = show.id AND NOT booking.is_open
@@ -32,20 +33,27 @@ const SALES: &str = "
         WHERE screen.theatre_id = $1 AND ($7::text IS NULL OR screen.id = $7)
     ), lines AS (
         SELECT sold.id, sold.show_id, sold.currency, sold.day, sold.channel, line.category, line.tickets, line.minor,
+               line.tax, line.fees,
                CASE WHEN sold.state = 'CANCELLED' THEN line.tickets ELSE line.given_back END AS given_back
         FROM sold CROSS JOIN LATERAL (
-            SELECT category, count(*) AS tickets, sum(price_minor) AS minor, 0::bigint AS given_back
+            SELECT category, count(*) AS tickets, sum(price_minor) AS minor,
+                   sum(contained_tax(price_minor, sold.rate, sold.fee)) AS tax,
+                   sum(least(sold.fee, price_minor)) AS fees, 0::bigint AS given_back
             FROM booking_seats WHERE booking_id = sold.id GROUP BY category
             UNION ALL
-            SELECT category, count(*), sum(price_minor), count(*)
+            SELECT category, count(*), sum(price_minor),
+                   sum(contained_tax(price_minor, sold.rate, sold.fee)), sum(least(sold.fee, price_minor)), count(*)
             FROM returned_seats WHERE booking_id = sold.id GROUP BY category
             UNION ALL
-            SELECT category, sum(quantity)::bigint, sum(quantity * price_minor), 0
+            SELECT category, sum(quantity)::bigint, sum(quantity * price_minor),
+                   sum(quantity * contained_tax(price_minor, sold.rate, sold.fee)),
+                   sum(quantity * least(sold.fee, price_minor)), 0
             FROM booking_places WHERE booking_id = sold.id GROUP BY category
         ) line
     )
     SELECT day, channel, category, show_id, currency, count(DISTINCT id) AS bookings, sum(tickets)::bigint AS tickets,
-           sum(minor)::bigint AS gross_minor, sum(given_back)::bigint AS given_back
+           sum(minor)::bigint AS gross_minor, sum(tax)::bigint AS tax_minor, sum(fees)::bigint AS fee_minor,
+           sum(given_back)::bigint AS given_back
     FROM lines
     GROUP BY GROUPING SETS ((currency), (day, currency), (channel, currency), (category, currency), (show_id, currency))
     ORDER BY day, channel, category, show_id, currency
@@ -66,7 +74,17 @@ struct SalesRow {
     bookings: i64,
     tickets: i64,
     gross_minor: i64,
+    tax_minor: i64,
+    fee_minor: i64,
     given_back: i64,
+}
+
+impl SalesRow {
+    fn sold(&self) -> Sold {
+        let &Self { bookings, tickets, gross_minor, tax_minor, fee_minor, given_back, .. } = self;
+        let (currency, net_minor) = (self.currency.clone(), gross_minor - tax_minor - fee_minor);
+        Sold { currency, bookings, tickets, gross_minor, net_minor, tax_minor, fee_minor, given_back }
+    }
 }
 
 #[derive(platform::FromRow)]
@@ -117,8 +135,8 @@ fn build_report(groups: Vec<SalesRow>, shows: Vec<SalesShowRow>, range: &Range) 
     let mut films: BTreeMap<(String, String), Sold> = BTreeMap::new();
     let mut starts: Vec<(DateTime<Utc>, SoldShow)> = Vec::new();
     for group in groups {
-        let SalesRow { day, channel, category, show_id, currency, bookings, tickets, gross_minor, given_back } = group;
-        let sold = Sold { currency, bookings, tickets, gross_minor, given_back };
+        let sold = group.sold();
+        let SalesRow { day, channel, category, show_id, .. } = group;
         let line = |name: String, sold| SoldLine { name, sold };
         match (day, channel, category, show_id) {
             (Some(day), ..) => report.by_day.push(line(day.to_string(), sold)),

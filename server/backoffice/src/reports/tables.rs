@@ -1,7 +1,7 @@
 //! Reports as CSV files, one table each (format: `domain::csv`).
 
 use domain::VariantName;
-use domain::api::reports::{FunnelReport, OccupancyReport, SoldLine, SoldShow, TakingsLine};
+use domain::api::reports::{FunnelReport, OccupancyReport, Sold, SoldLine, SoldShow, TakingsLine};
 use domain::csv::{self, Cell};
 use strum::{EnumString, IntoStaticStr};
 
@@ -37,7 +37,8 @@ impl Table {
     }
 }
 
-const SOLD: [&str; 5] = ["currency", "bookings", "tickets", "gross_minor", "given_back"];
+const SOLD: [&str; 8] =
+    ["currency", "bookings", "tickets", "gross_minor", "net_minor", "tax_minor", "fee_minor", "given_back"];
 
 /// Returns the CSV file of a table. As the report of the table.
 pub(super) async fn file(
@@ -73,37 +74,29 @@ pub(super) async fn file(
 
 fn of_lines(what: &str, lines: &[SoldLine]) -> String {
     let names: Vec<&str> = std::iter::once(what).chain(SOLD).collect();
-    let row = |line: &SoldLine| {
-        let sold = &line.sold;
-        vec![
-            Cell::from(&line.name),
-            Cell::from(&sold.currency),
-            Cell::from(sold.bookings),
-            Cell::from(sold.tickets),
-            Cell::from(sold.gross_minor),
-            Cell::from(sold.given_back),
-        ]
-    };
+    let row = |line: &SoldLine| std::iter::once(Cell::from(&line.name)).chain(cells(&line.sold)).collect::<Vec<_>>();
     csv::write(&names, lines.iter().map(row))
 }
 
 fn of_shows(shows: &[SoldShow]) -> String {
     let names: Vec<&str> = ["starts", "film", "screen", "show"].into_iter().chain(SOLD).collect();
     let row = |show: &SoldShow| {
-        let sold = &show.sold;
-        vec![
+        let named = [
             Cell::from(&show.starts_local),
             Cell::from(&show.film),
             Cell::from(&show.screen),
             Cell::from(show.show.to_string().as_str()),
-            Cell::from(&sold.currency),
-            Cell::from(sold.bookings),
-            Cell::from(sold.tickets),
-            Cell::from(sold.gross_minor),
-            Cell::from(sold.given_back),
-        ]
+        ];
+        named.into_iter().chain(cells(&show.sold)).collect::<Vec<_>>()
     };
     csv::write(&names, shows.iter().map(row))
+}
+
+/// The cells of [`SOLD`].
+fn cells(sold: &Sold) -> impl Iterator<Item = Cell> {
+    let sums = [sold.gross_minor, sold.net_minor, sold.tax_minor, sold.fee_minor];
+    let numbers = [sold.bookings, sold.tickets].into_iter().chain(sums).chain([sold.given_back]);
+    std::iter::once(Cell::from(&sold.currency)).chain(numbers.map(Cell::from))
 }
 
 fn of_funnel(report: &FunnelReport) -> String {

@@ -252,8 +252,7 @@ async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &De
 
 /// Exponential back-off with full jitter.
 fn backoff_ms(state: &BackofficeState, tries: i32) -> i64 {
-    let doubled = state.webhook_settings.webhook_first_pause_ms << tries.clamp(0, 20);
-    ids::jitter(doubled.min(MAX_BACKOFF_MS)).cast_signed()
+    ids::backoff_ms(state.webhook_settings.webhook_first_pause_ms, tries, MAX_BACKOFF_MS)
 }
 
 /// Name of the header with the signature.

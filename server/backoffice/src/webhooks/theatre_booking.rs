@@ -66,6 +66,10 @@ pub(super) async fn read(
     let corrupt = |column: &str| Problem::internal(&format!("bookings({id}).{column} cannot be"));
     let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
     let booking_state = row.state.parse::<BookingState>().map_err(|_| corrupt("state"))?;
+    // Returned seats are not in the current price.
+    let prices = lines.iter().filter(|(.., is_returned)| !is_returned);
+    let prices = prices.map(|(_, _, quantity, minor, _)| (*minor, quantity.unsigned_abs()));
+    let breakdown = show.charges.breakdown(prices, currency);
     let is_undone = booking_state == BookingState::Cancelled;
     let line = |(label, category, quantity, minor, given_back)| BookedLine {
         label,
@@ -89,6 +93,7 @@ pub(super) async fn read(
         state: booking_state,
         money: row.money.parse().map_err(|_| corrupt("money"))?,
         total: Money::new(row.total_minor, currency),
+        breakdown,
         lines: lines.into_iter().map(line).collect(),
         refunds: refunds.into_iter().map(refund).collect(),
         version: row.version,

@@ -177,20 +177,20 @@ async fn films(connection: &mut PgConnection, chain: &Chain) -> sqlx::Result<()>
 async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date,
-                            language, format, currency, prices, blocked, hold_ms)
+                            language, format, currency, prices, tax_basis_points, fee_minor, blocked, hold_ms)
          SELECT new.id, new.screen_id, new.film_id, new.layout_id, new.starts_at, new.local_date,
-                new.language, new.format, new.currency, new.prices::jsonb,
+                new.language, new.format, new.currency, new.prices::jsonb, new.tax_basis_points, new.fee_minor,
                 ARRAY (SELECT unnest(new.blocked::integer[])
                        UNION
                        SELECT kept.seat_no FROM standing_house_seats kept
                        WHERE kept.screen_id = new.screen_id AND kept.layout_id = new.layout_id
                          AND kept.seat_no IS NOT NULL
                        ORDER BY 1),
-                $12
+                $14
          FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::timestamptz[], $6::date[],
-                     $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+                     $7::text[], $8::text[], $9::text[], $10::text[], $11::smallint[], $12::bigint[], $13::text[])
               AS new (id, screen_id, film_id, layout_id, starts_at, local_date,
-                      language, format, currency, prices, blocked)
+                      language, format, currency, prices, tax_basis_points, fee_minor, blocked)
          WHERE NOT EXISTS (
              SELECT 1 FROM shows old WHERE old.screen_id = new.screen_id AND old.local_date = new.local_date
          )
@@ -208,6 +208,8 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> s
     .bind(column(shows, |show| show.format.as_str()))
     .bind(column(shows, |show| show.currency.as_str()))
     .bind(column(shows, |show| show.prices.as_str()))
+    .bind(column(shows, |show| show.charges.tax_basis_points.cast_signed()))
+    .bind(column(shows, |show| show.charges.fee_minor))
     .bind(column(shows, |show| array_literal(&show.house_seats)))
     .bind(DEFAULT_HOLD_MS)
     .fetch_all(connection)

@@ -22,6 +22,8 @@ pub enum IdempotencyCount {
     Redis,
     /// Did the work, or found the answer in Postgres.
     Worked,
+    /// Asked the lock store, which has the keys of holds and counts as work.
+    Held,
     /// Redis did not answer.
     WithoutRedis,
     /// Refused: another replica was still running the request.
@@ -41,7 +43,8 @@ pub enum IdempotencyCount {
 pub struct IdempotencyCounters([AtomicU64; IdempotencyCount::VARIANTS.len()]);
 
 impl IdempotencyCounters {
-    pub(super) fn add(&self, count: IdempotencyCount) {
+    /// Adds one.
+    pub fn add(&self, count: IdempotencyCount) {
         self.0[count as usize].fetch_add(1, Ordering::Relaxed);
     }
 

@@ -84,8 +84,6 @@ pub enum Code {
     InstrumentLimit,
     /// The show is too near for its buyers to cancel.
     TooLateToCancel,
-    /// The card was declined.
-    PaymentDeclined,
     /// Too many cards were declined lately.
     TooManyDeclines,
     /// The gateway cannot be reached.
@@ -211,7 +209,6 @@ impl Code {
                 (S::TOO_MANY_REQUESTS, "instrument_limit", "That is more seats than one card may pay for")
             }
             Self::TooLateToCancel => (S::CONFLICT, "too_late_to_cancel", "It is too late to cancel"),
-            Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
             Self::TooManyDeclines => (S::TOO_MANY_REQUESTS, "too_many_declines", "Too many payments were declined"),
             Self::GatewayUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "gateway_unavailable", "Payments cannot be taken right now")
@@ -258,16 +255,14 @@ impl Code {
         }
     }
 
-    /// True if a retry of the same request may succeed later, 503 aside.
+    /// True if waiting may make a retry of the same request succeed, 503 aside. A limit of seats stays reached.
     pub(super) const fn is_worth_repeating(self) -> bool {
         matches!(
             self,
             Self::StillRunning
-                | Self::PersonLimit
                 | Self::WaitingListFull
                 | Self::WaitingRoom
                 | Self::TooManyDeclines
-                | Self::InstrumentLimit
                 | Self::TooManyAttempts
         )
     }

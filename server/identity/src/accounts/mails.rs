@@ -23,10 +23,12 @@ use platform::database::BindAll;
 use platform::ids;
 use tickets::{AccountMail, MAIL_LEASE_MS, MailError, MailLane, SEND_WITHIN};
 
-/// Maximum number of attempts: by then the link has expired.
+/// Maximum number of attempts: with the pauses below about an hour on average.
 const MAX_TRIES: i32 = 30;
-/// Maximum back-off before a retry, milliseconds, with full jitter.
-const PAUSE_MS: u64 = 60_000;
+/// First pause after a failure, milliseconds; doubles, with full jitter.
+const FIRST_PAUSE_MS: u64 = 500;
+/// Maximum pause, milliseconds.
+const LONGEST_PAUSE_MS: u64 = 300_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, EnumString)]
 #[strum(serialize_all = "snake_case")]
@@ -94,7 +96,7 @@ async fn send(state: &IdentityState, row: MailRow) {
         }
         Err(cause) => {
             tracing::warn!(mail = %row.id, kind = row.kind, %cause, "send account mail {} failed; it is retried", row.id);
-            let pause = ids::jitter(PAUSE_MS).cast_signed();
+            let pause = ids::backoff_ms(FIRST_PAUSE_MS, row.tries, LONGEST_PAUSE_MS);
             postpone(&state.pg, &row, state.clock.now().plus_ms(pause)).await
         }
     };

@@ -1,8 +1,8 @@
 //! Sessions: a browser's cookie or a program's token, and the visitor each acts as.
 //!
-//! Requests for seats use a cached session, at most a few seconds old, per process ([`of_request`]): a sign-out on
-//! another replica takes effect within that time. Requests of accounts and staff read Postgres each time
-//! ([`SignedIn`]).
+//! A [`Visitor`](crate::Visitor) comes from a cached session, at most a few seconds old, per process ([`of_request`]):
+//! for holds, bookings and payments a sign-out on another replica takes effect within that time. Cancelling and requests
+//! of accounts and staff read Postgres each time ([`SignedIn`]).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use http::idempotency::{Answer, IdempotencyKey, Intent, add_answers, all_answered};
+use http::idempotency::{Answer, IdempotencyKey, Intent, add_answers, add_claims, all_answered, lost_claims};
 use platform::cte_batch::CteBatch;
 
 use crate::accounts::guest_with_copied_cookie;
@@ -347,6 +347,7 @@ async fn answers_are_replayed_without_redis_and_postgres() {
         (&pay, "pay", TOKEN, &paid),
     ];
     let mut expected = outcomes(&ann).await;
+    assert_eq!((expected["held"], expected["worked"]), (1, 2), "all first requests count in the hit ratio");
     for (path, key, body, first) in requests {
         // Verbatim and reformatted. Each counts as answered from the process's memory, without a store.
         for (wording, outcome) in [(body.to_owned(), "fast_road"), (format!(" {body}\n"), "process")] {
@@ -542,17 +543,24 @@ async fn update_counts(tx: &mut sqlx::PgConnection) -> (i64, i64) {
 async fn storing_an_answer_is_a_heap_only_update() {
     let world = World::start(0, &[]).await;
     let now = platform::clock::now();
-    let intents = ["one", "another"].map(|key| {
+    let intents = ["one", "another", "at once"].map(|key| {
         let key = IdempotencyKey::of_form(key).expect("a key");
         Intent::new("ann", key, "POST /", &json!({}))
     });
-    let mut tx = world.pg.begin().await.expect("a transaction");
-    for intent in &intents {
-        assert!(intent.begin(&mut tx, now).await.expect("the key is claimed").is_none());
-    }
-    tx.commit().await.expect("both keys are claimed");
-
     let answer = Answer::json(StatusCode::OK, &"a booking".repeat(120)).expect("an answer");
+    let mut tx = world.pg.begin().await.expect("a transaction");
+    assert!(intents[0].begin(&mut tx, now).await.expect("one key is claimed alone").is_none());
+    let claims = [(&intents[1], None), (&intents[2], Some(&answer))];
+    let mut cte = CteBatch::default();
+    add_claims(&mut cte, &claims, false, now).expect("the others are claimed in a batch");
+    let outcomes = cte.run(&mut tx).await.expect("the batch is written");
+    assert!(lost_claims(&outcomes, &claims).expect("the claims are read").is_empty());
+    tx.commit().await.expect("all keys are claimed");
+    let lives = "SELECT (extract(epoch FROM expires_at) * 1000)::bigint FROM idempotency_keys ORDER BY key";
+    let (pending, completed) = (now.plus_ms(300_000).0, now.plus_ms(86_400_000).0);
+    let until: Vec<i64> = world.values(sqlx::query_scalar(lives)).await;
+    assert_eq!(until, [pending, completed, pending], "five minutes, and 24 hours with an answer");
+
     let mut tx = world.pg.begin().await.expect("a transaction");
     let before = update_counts(&mut tx).await;
     intents[0].complete(&mut tx, &answer, now).await.expect("one answer is stored alone");
@@ -564,6 +572,8 @@ async fn storing_an_answer_is_a_heap_only_update() {
     let after = update_counts(&mut tx).await;
     assert_eq!((after.0 - before.0, after.1 - before.1), (2, 2), "updates, and heap-only updates");
     tx.commit().await.expect("both answers are committed");
+    let until: Vec<i64> = world.values(sqlx::query_scalar(lives)).await;
+    assert_eq!(until, [completed; 3], "24 hours");
     for intent in &intents {
         let replayed = intent.replay(&world.pg, now).await.expect("the key is known").expect("the answer is stored");
         assert_eq!(replayed.body(), answer.body());

@@ -44,6 +44,7 @@ mod pdf_text;
 mod pending_refunds;
 mod postgres_process;
 mod prelude;
+mod price_breakdown;
 mod puzzles;
 mod reconciler;
 mod redis_failures;

@@ -46,8 +46,10 @@ async fn pending_payments_end_by_webhook() {
         [("tok_pending_paid", "CONFIRMED", 5, '2'), ("tok_pending_failed", "CANCELLED", 6, '1')]
     {
         let visitor = world.visitor();
-        let booking = visitor.check_out(&[seat]).await.1;
-        expect_state(visitor.pay(&booking, Some(token)).await, StatusCode::OK, "PAYMENT_PENDING");
+        let (hold, booking) = visitor.check_out(&[seat]).await;
+        let pending = expect_state(visitor.pay(&booking, Some(token)).await, StatusCode::OK, "PAYMENT_PENDING");
+        let [held_until, paid_until] = [&hold, &pending].map(|of| of["expires_at_ms"].as_i64().expect("milliseconds"));
+        assert_eq!(paid_until - held_until, 120_000, "submitting extends the hold by two minutes");
         visitor.wait_for_booking(&booking, state).await;
         visitor.wait_for_seat(seat as usize, seen).await;
     }

@@ -76,7 +76,7 @@ async fn wait_until_metric_rises(url: &str, line: &str) {
     wait_until(&format!("{line} rises"), || async { value(url, line).await > 0.0 }).await;
 }
 
-/// Every metric with an alert starts at zero, and moves when its event happens.
+/// Metrics of sales and stores start at zero and move when their event happens.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_metric_moves_with_its_event() {
     let redis = Redis::start(&[]).await;
@@ -154,6 +154,35 @@ async fn every_metric_moves_with_its_event() {
     let (_, text) = scrape(&url, Some(TOKEN)).await;
     redis.thaw().await;
     tokio::task::spawn_blocking(move || assert_promtool_accepts(&text)).await.expect("promtool accepts the metrics");
+}
+
+/// The gauges of late work are columns of one query: each has the age of its own row.
+#[tokio::test(flavor = "multi_thread")]
+async fn gauges_of_late_work_have_its_age() {
+    let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;
+    let url = &world.servers[0].url;
+    // No worker takes these rows before tomorrow.
+    for late in [
+        "INSERT INTO outbox (booking_id, effect, run_after, created_at)
+         VALUES (gen_random_uuid(), 'send_ticket', now() + interval '1 day', now() - interval '1 hour')",
+        "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until)
+         VALUES ('simulator', (now() AT TIME ZONE 'utc')::date, now() - interval '2 hours', now() + interval '1 day')",
+        "INSERT INTO cdn VALUES (true, now() + interval '1 day')",
+        "INSERT INTO cdn_purges (tag, run_after, due_at)
+         VALUES ('show', now() + interval '1 day', now() - interval '3 hours')",
+    ] {
+        world.execute(late).await;
+    }
+    for (gauge, hours) in [
+        ("rowlock_outbox_oldest_age_seconds", 1.0),
+        ("rowlock_ledger_late_seconds", 2.0),
+        ("rowlock_cdn_purges_late_seconds", 3.0),
+    ] {
+        let age = value(url, gauge).await / 3_600.0;
+        assert!((hours..hours + 0.5).contains(&age), "{gauge}: {age} hours");
+    }
+    // The end of the test would wait for it.
+    world.execute("DELETE FROM outbox").await;
 }
 
 /// Checks a scrape with Prometheus' promtool: the one in `PROMTOOL`, or the system's.

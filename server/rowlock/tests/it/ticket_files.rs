@@ -11,6 +11,9 @@ use crate::prelude::*;
 /// A folder in which the printed files are kept for inspection.
 const KEEP_TICKETS: &str = "ROWLOCK_KEEP_TICKETS";
 
+/// In every page with a receipt.
+const RECEIPT: &str = "data-testid=\"receipt\"";
+
 /// A script, and texts in it: title, zone, category, name.
 type ScriptSample = (&'static str, [&'static str; 4]);
 
@@ -173,7 +176,8 @@ async fn seats_of_two_floors_print_their_floor() {
     let printed = print_tickets(&visitor, "张艺谋", &[16, 33]).await;
     let text: String = printed.text.split_whitespace().collect();
     for seat in ["一楼1-17", "二楼1-17"] {
-        assert_eq!(text.matches(seat).count(), 2, "{seat} on its own card and on the party's: {text}");
+        let count = text.matches(seat).count();
+        assert_eq!(count, 3, "{seat} on its own card, on the party's and on the receipt: {text}");
     }
 }
 
@@ -230,7 +234,8 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
     let (_, page) = ann.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await;
     assert_eq!(page.matches("Luís Amigo").count(), 2, "on each ticket");
     assert!(!page.contains("Ann Example"));
-    // A ticket's page opens by its code in any browser, and shows no other ticket.
+    assert!(page.contains(RECEIPT));
+    // A ticket's page opens by its code in any browser, and shows no other ticket and no price.
     let stranger = world.visitor();
     let codes: Vec<String> =
         world.values(sqlx::query_scalar("SELECT code FROM tickets UNION ALL SELECT code FROM place_tickets")).await;
@@ -240,6 +245,7 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
         let page = expect_answer(answer, StatusCode::OK);
         assert!(page.contains("Luís Amigo") && page.contains(&**code) && !page.contains(&**other));
         assert!(!page.contains(text(&booking["id"])), "the page does not link the booking");
+        assert!(!page.contains(RECEIPT), "{page}");
     }
     assert_eq!(stranger.raw(Method::GET, "/tickets/NOSUCHCODE", Value::Null, "page").await.0, StatusCode::NOT_FOUND);
     let answer = stranger.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await;
@@ -252,6 +258,7 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
     let page =
         expect_answer(stranger.raw(Method::GET, &format!("/tickets/{key}"), Value::Null, "page").await, StatusCode::OK);
     assert!(codes.iter().all(|code| page.contains(&**code)) && !page.contains(text(&booking["id"])));
+    assert!(page.contains(RECEIPT));
     for file in ["ticket.pdf", "ticket.ics"] {
         let (status, _) = stranger.raw(Method::GET, &format!("/tickets/{key}/{file}"), Value::Null, "page").await;
         assert_eq!(status, StatusCode::OK, "{file}");

@@ -47,6 +47,13 @@ async fn own_hold(visitor: &Visitor) -> JsonAnswer {
 #[tokio::test(flavor = "multi_thread")]
 async fn freed_seats_are_offered_in_list_order_and_checkout_closes_the_entry() {
     let (world, lucky, hold) = sold_out(1, &[46], &[("WAITING_OFFER_MS", "6000")]).await;
+    // A mail that the mail server has refused a thousand times is sent while its offer lasts.
+    let refused = "CREATE FUNCTION count_refusals() RETURNS trigger LANGUAGE plpgsql AS
+                   'BEGIN NEW.mail_tries := 1000; RETURN NEW; END'";
+    world.execute(refused).await;
+    let when_offered = "CREATE TRIGGER count_refusals BEFORE UPDATE OF state ON waiting_list
+                        FOR EACH ROW EXECUTE FUNCTION count_refusals()";
+    world.execute(when_offered).await;
     let people = join_in_order(&world, &[1, 1, 1]).await;
     let [ann, bob, cat] = people.as_slice() else { unreachable!("three joined") };
     assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);

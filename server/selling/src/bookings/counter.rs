@@ -299,6 +299,7 @@ impl CounterLookup {
             seats: view.seats,
             places: view.places,
             total: row.machine.total,
+            breakdown: Some(view.breakdown),
             name: row.buyer.0.clone(),
             channel: self.channel.clone(),
             means,

@@ -144,7 +144,7 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
         Effect::ReleasePart { number } => cancel::release_part(state, &show, &row, number).await,
         Effect::SendTicket => {
             let seats = sql::seats(&mut *state.pg.acquire().await?, row.id).await?;
-            let seats = seats.into_iter().map(|seat| (seat.label, seat.category)).collect();
+            let seats = seats.into_iter().map(|seat| seat.into_line(row.machine.total.currency)).collect();
             ticket_mails::send(state, &show, &row, seats).await
         }
         Effect::SendNotice { number } => notices::send(state, &show, &row, number).await,
@@ -364,7 +364,7 @@ async fn mark_booked(state: &SellingState, show: Uuid, sales: &[(usize, FencedSe
 
 async fn mail_tickets(state: &SellingState, found: &BookingDetails) -> Result<(), EffectError> {
     let show = state.catalogue.find_show(found.row.show_id).await?;
-    ticket_mails::send(state, &show, &found.row, seats(found)).await
+    ticket_mails::send(state, &show, &found.row, found.lines.clone()).await
 }
 
 pub(super) async fn mails_of(
@@ -373,11 +373,7 @@ pub(super) async fn mails_of(
     tickets: &[Ticket],
 ) -> Result<Vec<TicketMail>, EffectError> {
     let show = state.catalogue.find_show(found.row.show_id).await?;
-    ticket_mails::of_sale(state, &show, &found.row, seats(found), tickets).await
-}
-
-fn seats(found: &BookingDetails) -> Vec<(String, String)> {
-    found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect()
+    ticket_mails::of_sale(state, &show, &found.row, found.lines.clone(), tickets).await
 }
 
 /// Performs the effects of bookings for the relay.

@@ -23,6 +23,7 @@ use crate::SellingState;
 use admission::fairness::LimitedCaller;
 use http::idempotency::{IdempotencyKey, Intent, Prefer, run_once};
 use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Code, Problem};
+use identity::accounts::SignedIn;
 use identity::{Visitor, accounts};
 use platform::telemetry;
 
@@ -137,16 +138,19 @@ async fn pay(
     responses((status = 200, body = BookingView, description = "How it stands now"),
         (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_twice, unknown_seat"),
+        (status = 401, body = ProblemView, description = "token_invalid; not_signed_in: the session has just ended"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, sales_closed: it is being undone anyway, still_running")))]
 async fn undo(
     State(state): State<SellingState>,
     visitor: Visitor,
+    session: ApiResult<SignedIn>,
     ApiPath(booking): ApiPath<Uuid>,
     key: IdempotencyKey,
     prefer: Prefer,
     body: Result<Option<Json<Map<String, Value>>>, JsonRejection>,
 ) -> ApiResult<Response> {
+    refuse_ended_session(&visitor, session)?;
     // No body means the whole booking. Only an object is accepted, so that an empty list is not taken for one.
     let body = body?.map(|Json(body)| body).unwrap_or_default();
     let request = serde_json::from_value::<CancelRequest>(Value::Object(body))
@@ -169,16 +173,19 @@ async fn undo(
     params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 200, body = BookingView, description = "How it stands now"),
         (status = 202, description = "With Prefer: respond-async; ask at Location"),
+        (status = 401, body = ProblemView, description = "token_invalid; not_signed_in: the session has just ended"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "wrong_state: nothing to answer, or not any more; still_running")))]
 async fn choose(
     State(state): State<SellingState>,
     visitor: Visitor,
+    session: ApiResult<SignedIn>,
     ApiPath(booking): ApiPath<Uuid>,
     key: IdempotencyKey,
     prefer: Prefer,
     ApiJson(request): ApiJson<SeatOfferAnswer>,
 ) -> ApiResult<Response> {
+    refuse_ended_session(&visitor, session)?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/seat-offer"), &request);
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {
@@ -188,6 +195,11 @@ async fn choose(
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
     Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
+}
+
+/// Refuses to undo a purchase for a cached session that has ended, perhaps on another replica.
+fn refuse_ended_session(visitor: &Visitor, session: ApiResult<SignedIn>) -> ApiResult<()> {
+    if visitor.account.is_some() { session.map(drop) } else { Ok(()) }
 }
 
 /// The history of your booking: each event with actor, reason and time.

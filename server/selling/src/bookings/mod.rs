@@ -65,4 +65,4 @@ pub use seat_offers::end_due_seat_offers;
 pub use sold_seats::SoldSeatLists;
 pub use sql::{BookingRow, find, lock, lock_show_before_mark};
 pub use views::summaries::{find_by_person, summaries};
-pub use views::view::{TicketFacts, events, find_booking_of_hold, ticket_facts, view};
+pub use views::view::{TicketFacts, events, find_booking_of_hold, receipt, ticket_facts, view};

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::VariantName;
+use domain::api::SeatLine;
 use domain::booking::{Booking, BookingState, MoneyState};
 use domain::money::{Currency, Money};
 use domain::seats::{Places, SeatIndex};
@@ -237,6 +238,13 @@ pub(super) struct SeatRow {
     pub(super) label: String,
     pub(super) category: String,
     pub(super) price_minor: i64,
+}
+
+impl SeatRow {
+    pub(super) fn into_line(self, currency: Currency) -> SeatLine {
+        let price = Money::new(self.price_minor, currency);
+        SeatLine { seat: self.seat_no.cast_unsigned(), label: self.label, category: self.category, price }
+    }
 }
 
 pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]) -> sqlx::Result<()> {

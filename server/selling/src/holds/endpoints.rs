@@ -13,7 +13,7 @@ use crate::{SellingState, bookings, waiting_list};
 use admission::fairness::LimitedCaller;
 use admission::{puzzles, waiting_room};
 use catalogue::Show;
-use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::idempotency::{Answer, IdempotencyCount, IdempotencyKey, Intent};
 use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
@@ -117,6 +117,7 @@ async fn replay_or_run(
         state.idempotency.add_fingerprint(intent);
         return Ok(answer);
     }
+    state.idempotency.counters.add(IdempotencyCount::Held);
     let answer = ask().await?;
     state.idempotency.keep(intent, &answer, now);
     Ok(answer)

@@ -304,17 +304,15 @@ pub fn total_with_places(show: &Show, seats: Money, places: &[Places]) -> Option
 #[must_use]
 pub fn view(show: &Show, held: &StoredHold, booking: Option<Uuid>) -> HoldView {
     let seats: Vec<_> = held.selection.seats.iter().map(|seat| show.line(*seat)).collect();
-    let in_seats = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
     let places: Vec<_> = held.selection.places.iter().filter_map(|places| show.place_line(*places)).collect();
-    let total = places
-        .iter()
-        .fold(in_seats, |sum, line| sum.saturating_add(line.price.minor.saturating_mul(i64::from(line.quantity))));
+    let breakdown = show.breakdown(&seats, &places);
     HoldView {
         id: held.hold,
         show: show.id,
         seats,
         places,
-        total: Money::new(total, show.currency),
+        total: breakdown.total,
+        breakdown: Some(breakdown),
         expires_at: rfc3339(held.expires_at),
         expires_at_ms: held.expires_at.0,
         latest_ms: held.latest.0.max(held.expires_at.0),

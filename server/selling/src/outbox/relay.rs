@@ -177,9 +177,8 @@ async fn record_failure(state: &SellingState, job: &Job, failure: &EffectFailure
         sql::park_job(&state.pg, job, &failure.cause).await
     } else {
         tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, cause = %failure, "an effect of {} failed and is retried", job.booking);
-        let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
         let longest = if failure.kind == FailureKind::Unavailable { LONGEST_OUTAGE_PAUSE_MS } else { LONGEST_PAUSE_MS };
-        let pause = ids::jitter(doubled.min(longest)).cast_signed();
+        let pause = ids::backoff_ms(FIRST_PAUSE_MS, job.attempts, longest);
         sql::postpone(&state.pg, job, state.clock.now().plus_ms(pause)).await
     };
     if let Err(cause) = recorded {

@@ -11,10 +11,10 @@ use platform::clock::from_utc;
 use platform::ids;
 use tickets::{MAIL_LEASE_MS, MailError, MailLane, OfferMail, SEND_WITHIN};
 
-/// Maximum attempts to send a mail: by then the offer has ended.
-const MAX_TRIES: i32 = 10;
-/// Maximum pause before a retry, milliseconds, with full jitter.
-const PAUSE_MS: u64 = 30_000;
+/// First pause after a failure, milliseconds; doubles, with full jitter. Retries end when the offer does.
+const FIRST_PAUSE_MS: u64 = 500;
+/// Maximum pause, milliseconds.
+const LONGEST_PAUSE_MS: u64 = 30_000;
 
 pub(super) fn wake(state: &SellingState) {
     state.offer_mails_wake.notify_one();
@@ -29,7 +29,7 @@ pub async fn send_forever(state: SellingState) {
 
 async fn take(state: &SellingState) -> sqlx::Result<Option<ListEntry>> {
     let now = state.clock.now();
-    sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
+    sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS)).await
 }
 
 async fn send(state: &SellingState, entry: ListEntry) {
@@ -42,9 +42,14 @@ async fn send(state: &SellingState, entry: ListEntry) {
     let noted = match sent {
         Ok(()) => sql::note_mailed(&state.pg, &entry).await,
         Err(cause) => {
-            tracing::warn!(entry = %entry.id, %cause, "sending an offer mail failed; it is retried");
-            let pause = ids::jitter(PAUSE_MS).cast_signed();
-            sql::postpone_mail(&state.pg, &entry, state.clock.now().plus_ms(pause)).await
+            let pause = ids::backoff_ms(FIRST_PAUSE_MS, entry.mail_tries, LONGEST_PAUSE_MS);
+            let retry_at = state.clock.now().plus_ms(pause);
+            if entry.offer_until.is_some_and(|until| from_utc(until) <= retry_at) {
+                tracing::error!(entry = %entry.id, %cause, "sending an offer mail failed until the offer ended");
+            } else {
+                tracing::warn!(entry = %entry.id, %cause, "sending an offer mail failed; it is retried");
+            }
+            sql::postpone_mail(&state.pg, &entry, retry_at).await
         }
     };
     if let Err(cause) = noted {

@@ -67,6 +67,8 @@ pub(super) struct ListEntry {
     offer_seats: Vec<i32>,
     offer_area: Option<i16>,
     pub(super) offer_until: Option<DateTime<Utc>>,
+    /// Attempts to mail the offer.
+    pub(super) mail_tries: i32,
     pub(super) joined_at: DateTime<Utc>,
 }
 
@@ -96,7 +98,7 @@ macro_rules! entries {
     ($rest:literal) => {
         concat!(
             "SELECT id, place, show_id, owner, email, quantity, category, state, offer_number, offer_hold,
-                    offer_seats, offer_area, offer_until, joined_at
+                    offer_seats, offer_area, offer_until, mail_tries, joined_at
              FROM waiting_list ",
             $rest
         )
@@ -377,22 +379,17 @@ pub(super) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> sqlx::Result<u64
     Ok(done.rows_affected())
 }
 
-/// Leases the mail that has been due longest, until `lease_until`.
-pub(super) async fn take_mail(
-    pg: &PgPool,
-    now: Timestamp,
-    lease_until: Timestamp,
-    max_tries: i32,
-) -> sqlx::Result<Option<ListEntry>> {
+/// Leases the mail that has been due longest, until `lease_until`. Offers that ended are not mailed.
+pub(super) async fn take_mail(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> sqlx::Result<Option<ListEntry>> {
     let sql = "UPDATE waiting_list entry SET mail_after = $2, mail_tries = entry.mail_tries + 1
          FROM (SELECT id FROM waiting_list
-               WHERE state = 'offered' AND mailed < offer_number AND mail_after <= $1 AND mail_tries < $3
+               WHERE state = 'offered' AND mailed < offer_number AND mail_after <= $1 AND offer_until > $1
                ORDER BY mail_after LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
          WHERE entry.id = due.id
          RETURNING entry.id, entry.place, entry.show_id, entry.owner, entry.email, entry.quantity, entry.category,
                    entry.state, entry.offer_number, entry.offer_hold, entry.offer_seats, entry.offer_area,
-                   entry.offer_until, entry.joined_at";
-    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(lease_until), max_tries)).fetch_optional(pg).await
+                   entry.offer_until, entry.mail_tries, entry.joined_at";
+    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(lease_until))).fetch_optional(pg).await
 }
 
 pub(super) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<()> {

@@ -3,11 +3,13 @@
 use std::fmt::{self, Display, Write as _};
 
 use domain::hidden_characters::is_bidi_override;
+use domain::money::Money;
 use lettre::Message;
 use lettre::message::{Mailbox, MultiPart};
 
 use super::attachments::{Attachments, QR_ID};
 use super::{Addressee, MailError, TicketMail, head};
+use crate::PARTS;
 use crate::qr::Escaped;
 
 /// Longest piece of a foreign text in a mail, characters.
@@ -105,11 +107,14 @@ fn put_text(text: &mut String, words: &MailText<'_>) -> fmt::Result {
     let MailText { addressee, from, film, starts, place, reference, holder, seats, has_attachments, .. } = words;
     write!(text, "{film}\n{starts}\n{place}\n\n")?;
     match addressee {
-        Addressee::Buyer { total, ticket_url } => {
-            for (label, category) in seats {
-                writeln!(text, "  {label}  ({category})")?;
+        Addressee::Buyer { prices, breakdown, ticket_url } => {
+            for ((label, category), price) in seats.iter().zip(prices) {
+                writeln!(text, "  {label}  ({category})  {price}")?;
             }
-            write!(text, "\nFor {holder}\nPaid {total}\nBooking {reference}\n\n")?;
+            for (name, amount) in breakdown.parts(PARTS) {
+                writeln!(text, "  {name}  {amount}")?;
+            }
+            write!(text, "\nFor {holder}\nPaid {}\nBooking {reference}\n\n", breakdown.total)?;
             write!(text, "Your tickets, to show at the door:\n{ticket_url}\n\n{KEEP_IT}\n")?;
         }
         Addressee::Holder { links, .. } => {
@@ -176,7 +181,9 @@ fn put_html(html: &mut String, words: &MailText<'_>) -> fmt::Result {
     html.push_str("<p style=\"margin:0 0 24px;color:#555\">");
     let holder = Safe(&words.holder);
     match words.addressee {
-        Addressee::Buyer { total, .. } => write!(html, "For {holder} · paid {}", Escaped(&total.to_string()))?,
+        Addressee::Buyer { breakdown, .. } => {
+            write!(html, "For {holder} · paid {}", Escaped(&breakdown.total.to_string()))?;
+        }
         Addressee::Holder { .. } => write!(html, "For {holder}, from {}", Safe(&words.from))?,
     }
     writeln!(html, " · booking {}</p>", Safe(&words.reference))?;
@@ -192,22 +199,38 @@ fn put_html(html: &mut String, words: &MailText<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// A seat each; the friend's with its ticket.
+/// A row for each seat, the buyer's with its price, the friend's with its ticket; then the parts of the total.
 fn put_rows(html: &mut String, words: &MailText<'_>) -> fmt::Result {
-    let links: &[String] = match words.addressee {
-        Addressee::Buyer { .. } => &[],
-        Addressee::Holder { links, .. } => links,
-    };
-    let links = links.iter().map(Some).chain(std::iter::repeat(None));
-    for ((label, category), link) in words.seats.iter().zip(links) {
+    for (position, (label, category)) in words.seats.iter().enumerate() {
         let (label, category) = (Safe(label), Safe(category));
         write!(html, "<tr><td style=\"padding:4px 16px 4px 0;font-weight:700\">{label}</td>")?;
         write!(html, "<td style=\"padding:4px 0;color:#555\">{category}</td>")?;
-        if let Some(link) = link {
-            let link = Escaped(link);
-            write!(html, "<td style=\"padding:4px 0 4px 16px\"><a href=\"{link}\">Open the ticket</a></td>")?;
+        match words.addressee {
+            Addressee::Buyer { prices, .. } => {
+                if let Some(price) = prices.get(position) {
+                    put_amount(html, *price)?;
+                }
+            }
+            Addressee::Holder { links, .. } => {
+                if let Some(link) = links.get(position) {
+                    let link = Escaped(link);
+                    write!(html, "<td style=\"padding:4px 0 4px 16px\"><a href=\"{link}\">Open the ticket</a></td>")?;
+                }
+            }
         }
         html.push_str("</tr>");
     }
+    if let Addressee::Buyer { breakdown, .. } = words.addressee {
+        for (name, amount) in breakdown.parts(PARTS) {
+            write!(html, "<tr><td colspan=\"2\" style=\"padding:4px 16px 4px 0;color:#555\">{name}</td>")?;
+            put_amount(html, amount)?;
+            html.push_str("</tr>");
+        }
+    }
     Ok(())
+}
+
+fn put_amount(html: &mut String, amount: Money) -> fmt::Result {
+    let amount = amount.to_string();
+    write!(html, "<td style=\"padding:4px 0 4px 16px;text-align:right\">{}</td>", Escaped(&amount))
 }

@@ -4,12 +4,22 @@ use super::mail_text::MailText;
 use super::*;
 use domain::money::Currency;
 
+fn euros(minor: i64) -> Money {
+    Money::new(minor, Currency::parse("EUR").expect("a code"))
+}
+
+/// The buyer of two tickets, which contain this much tax and fees.
+fn buyer(taxes: i64, fees: i64, ticket_url: String) -> Addressee {
+    let [subtotal, taxes, fees, total] = [2_500 - taxes - fees, taxes, fees, 2_500].map(euros);
+    let breakdown = Breakdown { subtotal, taxes, fees, total };
+    Addressee::Buyer { prices: vec![euros(1_250); 2], breakdown, ticket_url }
+}
+
+const TICKETS: &str = "https://rowlock.example/tickets/7F";
+
 pub(super) fn mail() -> TicketMail {
     TicketMail {
-        addressee: Addressee::Buyer {
-            total: Money::new(2500, Currency::parse("EUR").expect("a code")),
-            ticket_url: "https://rowlock.example/tickets/7F".to_owned(),
-        },
+        addressee: buyer(0, 0, TICKETS.to_owned()),
         booking: Uuid::from_u128(7),
         reference: "K7QM-2XPA".to_owned(),
         to_name: "Ana Pérez".to_owned(),
@@ -43,6 +53,7 @@ fn attachments() -> Attachments {
             screen: "Screen 2".to_owned(),
             format: "2D, English".to_owned(),
             tickets: vec![ticket("C7"), ticket("C8")],
+            receipt: None,
         },
         entry: crate::calendar::CalendarEntry {
             booking: Uuid::from_u128(7),
@@ -103,8 +114,8 @@ fn a_ticket_mail_says_what_where_when_and_how_to_open_it() {
     Saturday 21 November 2026, 20:15
     Rialto, Screen 2
 
-      C7  (Gold)
-      C8  (Gold)
+      C7  (Gold)  €12.50
+      C8  (Gold)  €12.50
 
     For Luís
     Paid €25.00
@@ -118,6 +129,19 @@ fn a_ticket_mail_says_what_where_when_and_how_to_open_it() {
     let headers = headers(&mail());
     assert!(headers.contains("Subject: Your tickets C7, C8: The Long Row"), "{headers}");
     assert!(headers.contains("Message-ID: <ticket.00000000-0000-0000-0000-000000000007@rowlock.example>"));
+}
+
+#[test]
+fn a_buyer_reads_the_taxes_and_fees_in_the_total() {
+    let mail = |taxes, fees| TicketMail { addressee: buyer(taxes, fees, TICKETS.to_owned()), ..mail() };
+    let text = as_text(&mail(144, 300));
+    assert!(text.contains("€12.50\n  Subtotal  €20.56\n  Tax  €1.44\n  Fees  €3.00\n\n"), "{text}");
+    let text = as_text(&mail(164, 0));
+    assert!(text.contains("€12.50\n  Subtotal  €23.36\n  Tax  €1.64\n\n"), "{text}");
+    let html = as_html(&mail(144, 300));
+    let amounts = ["€12.50", "€12.50", "€20.56", "€1.44", "€3.00"];
+    let cells = html.split("text-align:right\">").skip(1).filter_map(|cell| cell.split('<').next());
+    assert_eq!(cells.collect::<Vec<_>>(), amounts, "{html}");
 }
 
 #[test]
@@ -145,7 +169,7 @@ fn a_friend_gets_each_ticket_and_not_its_price() {
     Each address is a ticket, to show at the door.
     ");
     let html = as_html(&mail);
-    assert!(!html.contains("25.00") && html.matches("<a ").count() == 2, "{html}");
+    assert!(!html.contains('€') && html.matches("<a ").count() == 2, "{html}");
     assert!(headers(&mail).contains("Message-ID: <ticket.00000000-0000-0000-0000-000000000007.holder@"));
 }
 
@@ -161,11 +185,12 @@ fn the_html_has_a_row_for_each_seat_and_one_button_or_a_link_a_ticket() {
 <table role="presentation" style="margin:16px 0;border-collapse:collapse">"#,
         "\n</div></body></html>\n",
     );
-    let row = |label: &str, link: &str| {
+    let row = |label: &str, last: &str| {
         format!(
-            r#"<tr><td style="padding:4px 16px 4px 0;font-weight:700"><bdi>{label}</bdi></td><td style="padding:4px 0;color:#555"><bdi>Gold</bdi></td>{link}</tr>"#
+            r#"<tr><td style="padding:4px 16px 4px 0;font-weight:700"><bdi>{label}</bdi></td><td style="padding:4px 0;color:#555"><bdi>Gold</bdi></td>{last}</tr>"#
         )
     };
+    let price = r#"<td style="padding:4px 0 4px 16px;text-align:right">€12.50</td>"#;
     let buyers = [
         r#"</table>
 <p style="margin:0 0 24px;color:#555">For <bdi>Luís</bdi> · paid €25.00 · booking <bdi>K7QM-2XPA</bdi></p>
@@ -174,7 +199,7 @@ fn the_html_has_a_row_for_each_seat_and_one_button_or_a_link_a_ticket() {
 <p style="margin:16px 0 0;color:#555;font-size:14px">It opens on any phone. "#,
         "Do not share it: anyone who has it can use the tickets.</p>",
     ];
-    assert_eq!(as_html(&mail()), [before, &row("C7", ""), &row("C8", ""), &buyers.concat(), after].concat());
+    assert_eq!(as_html(&mail()), [before, &row("C7", price), &row("C8", price), &buyers.concat(), after].concat());
 
     // A ticket was revoked while the mail was written.
     let links = vec!["https://rowlock.example/tickets/A?a&b".to_owned()];
@@ -218,10 +243,7 @@ fn a_name_with_tags_stays_text() {
         holder_name: hostile.to_owned(),
         film: hostile.to_owned(),
         seats: vec![(hostile.to_owned(), hostile.to_owned())],
-        addressee: Addressee::Buyer {
-            total: Money::new(2500, Currency::parse("EUR").expect("a code")),
-            ticket_url: format!("https://rowlock.example/\"{hostile}"),
-        },
+        addressee: buyer(0, 0, format!("https://rowlock.example/\"{hostile}")),
         ..mail()
     });
     assert!(!html.contains("<script") && !html.contains("<a href=\"https://evil"), "{html}");

@@ -94,6 +94,15 @@ impl<'a> Canvas<'a> {
         fitted.is_complete
     }
 
+    /// Draws a line of text on its base line, up to the point `at`.
+    pub(super) fn text_up_to(&mut self, at: (f32, f32), text: &str, style: Style, width: f32) {
+        let letters = FontChoice { weight: style.weight, han: self.han };
+        let fitted = wrap::fit(text, letters, style.size, TextBox::line(width));
+        for line in &fitted.lines {
+            self.line((at.0 - line.width * fitted.size, at.1), line, fitted.size, style.colour);
+        }
+    }
+
     fn line(&mut self, (mut x, base): (f32, f32), line: &ShapedLine, size: f32, colour: Colour) {
         for run in &line.runs {
             self.surface.set_fill(Some(fill_of(colour)));

@@ -1,9 +1,12 @@
-//! The cards of a sheet: one a ticket, in front of them one for the whole party.
+//! The cards of a sheet: one a ticket, in front of them one for the whole party, behind them the receipt.
+
+use domain::api::Receipt;
 
 use super::canvas::{Canvas, Colour, FRAME, INK, QUIET, Style, WHITE, hsl};
 use super::fonts::Weight;
 use super::wrap::{LEADING, SMALLEST, TextBox};
 use super::{PdfError, SHEET, Sheet};
+use crate::PARTS;
 use crate::code::{group_qr_text, qr_text};
 use crate::qr::{self, Drawing};
 
@@ -37,6 +40,12 @@ const FACT_RISE: f32 = 0.9;
 const SEAT_LINES: usize = 3;
 /// Height of each of them, points.
 const SEAT_LINE: f32 = 9.5;
+
+/// Height of all lines of a receipt, and of one at most.
+const RECEIPT_HEIGHT: f32 = 164.0;
+const RECEIPT_LINE: f32 = 15.0;
+/// Width of an amount.
+const AMOUNT_WIDTH: f32 = 120.0;
 
 /// A card: large text, small print and code.
 pub(super) struct Card {
@@ -105,6 +114,27 @@ pub(super) fn heading(canvas: &mut Canvas<'_>, sheet: &Sheet) {
         style(9.0, Weight::Regular, QUIET),
         TextBox::line(SHEET.0 - 2.0 * MARGIN - 90.0),
     );
+}
+
+/// Draws the receipt at this place of the sheet: a line for each seat, then the parts of the total.
+pub(super) fn draw_receipt(canvas: &mut Canvas<'_>, receipt: &Receipt, place: usize) {
+    let (x, y) = (MARGIN, FIRST_CARD + place as f32 * STEP);
+    let width = SHEET.0 - 2.0 * MARGIN;
+    let inner = width - 2.0 * PADDING;
+    canvas.frame((x, y), (width, HEIGHT), 0.8, FRAME);
+    canvas.text((x + PADDING, y + 30.0), "Receipt", style(14.0, Weight::Bold, INK), TextBox::line(inner));
+    let seats = receipt.lines().map(|(name, category, price)| (format!("{name}, {category}"), price, Weight::Regular));
+    let parts = receipt.breakdown.parts(PARTS).map(|(name, amount)| (name.to_owned(), amount, Weight::Regular));
+    let total = ("Total".to_owned(), receipt.breakdown.total, Weight::Bold);
+    let lines: Vec<_> = seats.chain(parts).chain([total]).collect();
+    let height = RECEIPT_LINE.min(RECEIPT_HEIGHT / lines.len() as f32);
+    let mut base = y + 38.0;
+    for (words, amount, weight) in lines {
+        base += height;
+        let letters = style(height * 0.7, weight, INK);
+        canvas.text((x + PADDING, base), &words, letters, TextBox::line(inner - AMOUNT_WIDTH));
+        canvas.text_up_to((x + PADDING + inner, base), &amount.to_string(), letters, AMOUNT_WIDTH);
+    }
 }
 
 impl Card {

@@ -1,4 +1,4 @@
-//! Tickets as a PDF, to print or to keep: three to a sheet of A4, the whole party's first.
+//! Tickets as a PDF, to print or to keep: three to a sheet of A4, the whole party's first, the buyer's receipt last.
 //!
 //! Titles, zones and names come in any script. The fonts in `../fonts` cover those that are written today, shaped as each
 //! script needs; only the letters that are used go into the file. A character that no font has is drawn as a box with its
@@ -10,6 +10,7 @@ mod fonts;
 mod text;
 mod wrap;
 
+use domain::api::Receipt;
 use krilla::Document;
 use krilla::metadata::Metadata;
 use krilla::page::PageSettings;
@@ -53,6 +54,8 @@ pub struct Sheet {
     pub format: String,
     /// The tickets row by row and by the number of the seat, at least one.
     pub tickets: Vec<Ticket>,
+    /// The receipt; only the buyer's file has it.
+    pub receipt: Option<Receipt>,
 }
 
 impl Sheet {
@@ -124,14 +127,20 @@ impl<'s> DrawnSheet<'s> {
         let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);
         document.set_metadata(Metadata::new().title(title).creator("Rowlock".to_owned()).language("en".to_owned()));
         let han = Han::of(sheet.texts());
-        for part in self.cards.chunks(CARDS_PER_SHEET) {
+        let count = self.cards.len() + usize::from(sheet.receipt.is_some());
+        for first in (0..count).step_by(CARDS_PER_SHEET) {
             let size =
                 PageSettings::from_wh(SHEET.0, SHEET.1).ok_or_else(|| PdfError::Unwritable("no size".to_owned()))?;
             let mut page = document.start_page_with(size);
             let mut canvas = Canvas::new(page.surface(), han);
             card::heading(&mut canvas, sheet);
-            for (place, one) in part.iter().enumerate() {
-                one.draw(&mut canvas, sheet, place);
+            for number in first..count.min(first + CARDS_PER_SHEET) {
+                let place = number - first;
+                match (self.cards.get(number), &sheet.receipt) {
+                    (Some(card), _) => card.draw(&mut canvas, sheet, place),
+                    (None, Some(receipt)) => card::draw_receipt(&mut canvas, receipt, place),
+                    (None, None) => {}
+                }
             }
             canvas.finish();
             page.finish();
@@ -142,6 +151,10 @@ impl<'s> DrawnSheet<'s> {
 
 #[cfg(test)]
 mod tests {
+    use domain::api::SeatLine;
+    use domain::money::{Currency, Money};
+    use domain::pricing::Breakdown;
+
     use super::*;
     use crate::code::{group_qr_text, qr_text};
 
@@ -165,6 +178,7 @@ mod tests {
             screen: "Saal 1".to_owned(),
             format: "2D, German".to_owned(),
             tickets: (1..=count).map(ticket).collect(),
+            receipt: None,
         }
     }
 
@@ -210,6 +224,21 @@ mod tests {
             let drawn = DrawnSheet::of(&sheet).expect("they fit");
             let expected = text.map(|text| qr::drawing(&text).expect("it fits"));
             assert_eq!(drawn.code(), expected.as_ref(), "{count} tickets");
+        }
+    }
+
+    #[test]
+    fn the_receipt_follows_the_last_card() {
+        let [price, zero, total] =
+            [1_250, 0, 12_500].map(|minor| Money::new(minor, Currency::parse("EUR").expect("a code")));
+        let line = |seat| SeatLine { seat, label: format!("C{seat}"), category: "Gold".to_owned(), price };
+        let breakdown = Breakdown { subtotal: total, taxes: zero, fees: zero, total };
+        let receipt = Receipt { seats: (0..10).map(line).collect(), places: Vec::new(), breakdown };
+        for (count, pages) in [(1, 1), (2, 2), (10, 4)] {
+            let file = write(&Sheet { receipt: Some(receipt.clone()), ..sheet("Ana", count) }).expect("a file");
+            let text = String::from_utf8_lossy(&file);
+            let count_of = |name: &str| text.matches(name).count();
+            assert_eq!(count_of("/Type /Page") - count_of("/Type /Pages"), pages, "{count} tickets");
         }
     }
 

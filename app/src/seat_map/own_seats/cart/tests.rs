@@ -14,6 +14,7 @@ fn hold(seats: &[SeatIndex]) -> HoldView {
         seats: seats.iter().map(line).collect(),
         places: vec![],
         total: price,
+        breakdown: None,
         expires_at: String::new(),
         expires_at_ms: 0,
         latest_ms: 0,

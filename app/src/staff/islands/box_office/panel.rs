@@ -12,7 +12,7 @@ use super::payment::payment_form;
 use super::selling::{CALLER_MINUTES, CounterSaleState, retry_panel};
 use super::{exchange, seats_in_words};
 use crate::browser::ids;
-use crate::checkout::{self, count_in_words, lines, place_lines, total_of};
+use crate::checkout::{self, count_in_words, included, lines, place_lines, total_of};
 use crate::seat_map::own_seats::cart::Cart;
 use crate::staff::islands::error_text;
 
@@ -38,6 +38,7 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
                 <span>{move || count_in_words(session.cart.with(|cart| (cart.want().len(), cart.count())))}</span>
                 <strong data-testid="counter-total">{total}</strong>
             </p>
+            {move || included(session).map(|words| view! { <p class="quiet small" data-testid="counter-includes">{words}</p> })}
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
                 hidden=move || selling.error.with(Option::is_none)>{move || selling.error.get().map(error_text)}</p>
             {move || match (selling.unanswered.get(), selling.payment.get(), selling.exchange.get()) {

@@ -496,6 +496,7 @@ mod tests {
             seats: vec![seat(4), seat(5)],
             places: Vec::new(),
             total: price,
+            breakdown: None,
             expires_at: String::new(),
             expires_at_ms: 0,
             latest_ms: 0,

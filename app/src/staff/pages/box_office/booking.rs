@@ -1,6 +1,7 @@
 //! A booking at the box office: its data, printed tickets, exchange and refund.
 
 use domain::VariantName;
+use domain::api::Receipt;
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
 use domain::booking::BookingState;
@@ -14,7 +15,7 @@ use super::super::fields::{Field, choice, hidden};
 use super::super::{Desk, Form, Section, StaffPage};
 use crate::markup::IntoMarkup;
 use crate::pages::accounts::{state_words, username};
-use crate::pages::ticket::{SeatTicket, ShowFacts};
+use crate::pages::ticket::{PRICE_PARTS, SeatTicket, ShowFacts, receipt_card};
 use crate::shell::{Head, Page};
 use crate::staff::islands::box_office::{means_words, newest_refund_in_words, seats_in_words};
 
@@ -117,12 +118,18 @@ fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &
         view! { " · "<a href=href data-testid="moved-to">{next.reference.clone()}</a> }
     });
     let refund_line = refunds(booking, moved_to).map(refund_line).collect_view();
+    let parts = booking.breakdown.into_iter().flat_map(|breakdown| breakdown.parts(PRICE_PARTS));
+    let parts = parts.map(|(part, amount)| {
+        view! { <div data-testid="price-part"><dt>{say!(part)}</dt><dd>{money(amount, current())}</dd></div> }
+    });
+    let parts = parts.collect_view();
     view! {
         <dl class="card counter-sums" data-testid="booking" data-state=booking.state.as_str() data-money=booking.money.as_str()>
             <div><dt>{say!("box_office.seats")}</dt><dd>{seats_in_words(booking)}</dd></div>
             {name}
             <div><dt>{say!("box_office.stands")}</dt><dd>{state}{moved_link}</dd></div>
             <div><dt>{say!("box_office.paid")}</dt><dd>{paid}</dd></div>
+            {parts}
             <div><dt>{say!("booking.total")}</dt><dd>{money(booking.total, current())}</dd></div>
             {refund_line}
         </dl>
@@ -221,13 +228,14 @@ fn refund(
     .into_markup()
 }
 
-/// The page of tickets to print, one per seat or place; `booking` is the path of the booking's page.
+/// The page of tickets to print, one per seat or place, and the receipt; `booking` is the path of the booking's page.
 pub fn print_page(
     desk: Desk,
     reference: String,
     booking: String,
     show: ShowFacts,
     tickets: Vec<SeatTicket>,
+    receipt: Option<Receipt>,
 ) -> impl Page {
     let title = reference.clone();
     let content = move |_: &Desk| {
@@ -247,7 +255,7 @@ pub fn print_page(
         view! {
             <p class="crumbs paper-aside"><a href=booking>{say!("box_office.to_booking")}</a></p>
             <p class="quiet paper-aside">{say!("box_office.print_hint")}</p>
-            <div class="paper-tickets">{cards.collect_view()}</div>
+            <div class="paper-tickets">{cards.collect_view()}{receipt.map(receipt_card)}</div>
         }
         .into_markup()
     };

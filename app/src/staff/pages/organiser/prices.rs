@@ -4,12 +4,14 @@
 use domain::VariantName;
 use domain::api::organiser::TariffView;
 use domain::money::Currency;
-use domain::pricing::{Format, MATINEE_BEFORE_MINUTE, MAX_AMOUNT_MINOR, MAX_PERCENT};
+use domain::pricing::{
+    Charges, Format, MATINEE_BEFORE_MINUTE, MAX_AMOUNT_MINOR, MAX_PERCENT, MAX_TAX_BASIS_POINTS, TaxStrategy,
+};
 use language::{Arg, current, say, time_of_day};
 use leptos::prelude::*;
 use strum::VariantArray;
 
-use super::fields::{Field, amount_field, hidden};
+use super::fields::{Field, amount_field, choice, hidden};
 use super::form::decimal;
 use super::{Desk, Form, untabbed_page};
 use crate::markup::{IntoMarkup, Markup};
@@ -22,6 +24,10 @@ const WEEKEND: Field = Field::number("weekend", "organiser.weekend_percent").req
 const MATINEE: Field = Field::number("matinee", "organiser.matinee_percent").required().marked();
 /// From 17:00.
 const PRIME: Field = Field::number("prime", "organiser.prime_percent").required().marked();
+
+const TAX_STRATEGY: &str = "tax_strategy";
+const TAX_RATE: &str = "tax_rate";
+const FEE: &str = "fee";
 
 /// A category with a price field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +48,14 @@ pub fn tariff_form(tariff: &TariffView, currency: Currency) -> Form {
     let percents =
         [(WEEKEND, tariff.weekend_percent), (MATINEE, tariff.matinee_percent), (PRIME, tariff.prime_percent)];
     let percents = percents.map(|(field, percent)| (field.as_ref().to_owned(), percent.to_string()));
+    let Charges { strategy, tax_basis_points: rate, fee_minor } = tariff.charges;
+    let charges = [
+        (TAX_STRATEGY.to_owned(), strategy.as_str().to_owned()),
+        (TAX_RATE.to_owned(), format!("{}.{:02}", rate / 100, rate % 100)),
+        (FEE.to_owned(), decimal(fee_minor.cast_signed(), currency)),
+    ];
     let version = ("version".to_owned(), tariff.version.to_string());
-    Form::new(prices.chain(surcharges).chain(percents).chain([version]))
+    Form::new(prices.chain(surcharges).chain(percents).chain(charges).chain([version]))
 }
 
 /// The tariff of a sent form, without a version. It is valid only if no field is refused. A category with an empty field
@@ -60,7 +72,13 @@ pub fn read_tariff(form: &mut Form, currency: Currency) -> TariffView {
     let surcharge = extra.collect();
     let [weekend_percent, matinee_percent, prime_percent] =
         [WEEKEND, MATINEE, PRIME].map(|field| i64::from(form.whole_up_to(field, u32::from(MAX_PERCENT))));
-    TariffView { base, weekend_percent, matinee_percent, prime_percent, surcharge, version: 0 }
+    let has_tax = form.filled(TAX_RATE).is_some();
+    let charges = Charges {
+        strategy: form.get(TAX_STRATEGY).parse().unwrap_or_default(),
+        tax_basis_points: if has_tax { form.basis_points_up_to(TAX_RATE, MAX_TAX_BASIS_POINTS) } else { 0 },
+        fee_minor: price_in(form, FEE, currency).unwrap_or_default().unsigned_abs(),
+    };
+    TariffView { base, weekend_percent, matinee_percent, prime_percent, surcharge, charges, version: 0 }
 }
 
 /// The price in a field, minor units; `None` if it is empty or refused.
@@ -90,6 +108,12 @@ pub fn prices_page(desk: Desk, form: Form, lines: Vec<PriceLine>, currency: Curr
             amount_field(&form, names, format.as_str().to_owned(), Some(currency), false)
         });
         let surcharges = surcharges.collect_view();
+        let strategies = [
+            (TaxStrategy::Included, say!("organiser.tax_included")),
+            (TaxStrategy::Added, say!("organiser.tax_added")),
+        ];
+        let strategies = strategies.map(|(strategy, words)| (strategy.as_str().to_owned(), words)).to_vec();
+        let named = |name: &str| (name.to_owned(), name.to_owned());
         let evening = time_of_day(MATINEE_BEFORE_MINUTE, current());
         let evening = Arg::Ours(&evening);
         view! {
@@ -107,6 +131,15 @@ pub fn prices_page(desk: Desk, form: Form, lines: Vec<PriceLine>, currency: Curr
                 <fieldset class="organiser-wide">
                     <legend>{say!("organiser.surcharges")}</legend>
                     <div class="organiser-fields">{surcharges}</div>
+                </fieldset>
+                <fieldset class="organiser-wide">
+                    <legend>{say!("organiser.charges")}</legend>
+                    <div class="organiser-fields">
+                        {choice(&form, TAX_STRATEGY, say!("organiser.tax_strategy"), strategies)}
+                        {amount_field(&form, named(TAX_RATE), say!("organiser.tax_rate"), None, false)}
+                        {amount_field(&form, named(FEE), say!("organiser.seat_fee"), Some(currency), false)}
+                    </div>
+                    <p class="quiet small">{say!("organiser.charges_lead")}</p>
                 </fieldset>
                 <button class="button" r#type="submit" data-testid="set-prices">{say!("organiser.save")}</button>
             </form>
@@ -154,12 +187,26 @@ mod tests {
     }
 
     #[test]
+    fn a_tax_rate_has_two_decimals_and_a_maximum() {
+        let rate = |typed| {
+            let (form, tariff) = sent(&[("tax_strategy", "added"), ("tax_rate", typed), ("fee", "20")]);
+            assert_eq!((tariff.charges.strategy, tariff.charges.fee_minor), (TaxStrategy::Added, 2_000));
+            let mut stored = tariff_form(&tariff, Currency::parse("INR").expect("a code"));
+            assert_eq!(read_tariff(&mut stored, Currency::parse("INR").expect("a code")), tariff);
+            (tariff.charges.tax_basis_points, form.refusal("tax_rate").is_some())
+        };
+        assert_eq!(["18", "7,5", " 2.05 ", "50"].map(rate), [1_800, 750, 205, 5_000].map(|rate| (rate, false)));
+        assert_eq!(["50.01", "7.125", "-1", "a fifth", "700"].map(rate), [(0, true); 5]);
+    }
+
+    #[test]
     fn a_form_without_errors_is_a_tariff_in_minor_units() {
         let (form, tariff) = sent(&[("price:gold", "350.00"), ("price:vip", " "), ("surcharge:LIVE", "50")]);
         assert!(!form.is_refused(), "{form:?}");
         assert_eq!(tariff.base, BTreeMap::from([("gold".to_owned(), 35_000)]));
         assert_eq!(tariff.surcharge, BTreeMap::from([(Format::Live, 5_000)]));
         assert_eq!((tariff.weekend_percent, tariff.matinee_percent, tariff.prime_percent), (120, 80, 100));
+        assert_eq!(tariff.charges, Charges::default(), "empty fields");
         let mut stored = tariff_form(&tariff, Currency::parse("INR").expect("a code"));
         assert_eq!(read_tariff(&mut stored, Currency::parse("INR").expect("a code")), tariff);
     }

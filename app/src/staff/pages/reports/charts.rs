@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::api::reports::{SalesReport, TakingsLine, TakingsReport};
+use domain::api::reports::{SalesReport, Sold, TakingsLine, TakingsReport};
 use domain::money::{Currency, Money};
 use domain::till::Means;
 use language::{money, number, say};
@@ -158,6 +158,7 @@ pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> Markup {
             Column { day: day.clone(), words, up, down: 0 }
         })
         .collect();
+    let is_charged = sales.by_day.iter().any(|line| has_charges(&line.sold));
     let rows = sales.by_day.iter().map(|line| {
         let sold = &line.sold;
         view! {
@@ -166,12 +167,15 @@ pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> Markup {
                 <td>{whole(sold.bookings)}</td>
                 <td>{whole(sold.tickets)}</td>
                 <td>{amount(sold.gross_minor, &sold.currency)}</td>
+                {is_charged.then(|| charge_cells(sold))}
                 <td>{whole(sold.given_back)}</td>
             </tr>
         }
     });
     let rows = rows.collect_view();
-    let headings = ["reports.day", "reports.bookings", "reports.tickets", "reports.gross", "reports.given_back"];
+    let sums = ["reports.day", "reports.bookings", "reports.tickets", "reports.gross"];
+    let charges = CHARGES.into_iter().filter(|_| is_charged);
+    let headings: Vec<_> = sums.into_iter().chain(charges).chain(["reports.given_back"]).collect();
     view! {
         {columns("chart-days", say!("reports.over_time"), described.clone(), &drawn, whole)}
         <p class="quiet small">{described}</p>
@@ -268,6 +272,20 @@ pub(super) fn numbers(caption: &'static str, columns: &[&'static str], rows: imp
         </details>
     }
     .into_markup()
+}
+
+/// Headings of [`charge_cells`].
+pub(super) const CHARGES: [&str; 3] = ["reports.net_sales", "booking.taxes", "booking.fees"];
+
+/// True if prices contained taxes or fees: tables have columns for them only then.
+pub(super) const fn has_charges(sold: &Sold) -> bool {
+    sold.tax_minor != 0 || sold.fee_minor != 0
+}
+
+/// The gross amount without taxes and fees, the taxes, the fees.
+pub(super) fn charge_cells(sold: &Sold) -> impl IntoView + use<> {
+    let [net, tax, fees] = [sold.net_minor, sold.tax_minor, sold.fee_minor].map(|minor| amount(minor, &sold.currency));
+    view! { <td>{net}</td><td>{tax}</td><td>{fees}</td> }
 }
 
 /// A formatted amount. Unknown currencies are shown in minor units.

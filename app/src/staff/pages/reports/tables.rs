@@ -5,7 +5,7 @@ use language::say;
 use leptos::prelude::*;
 
 use super::super::when;
-use super::charts::{amount, nothing, whole};
+use super::charts::{CHARGES, amount, charge_cells, has_charges, nothing, whole};
 use crate::markup::{IntoMarkup, Markup};
 
 /// Most rows on the page; the file has all.
@@ -28,7 +28,8 @@ pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> Markup {
     let tickets: i64 = sales.totals.iter().map(|sold| sold.tickets).sum();
     let bookings: i64 = sales.totals.iter().map(|sold| sold.bookings).sum();
     let back: i64 = sales.totals.iter().map(|sold| sold.given_back).sum();
-    let gross = listed(sales.totals.iter().map(|sold| amount(sold.gross_minor, &sold.currency)));
+    let sum = |minor: fn(&Sold) -> i64| listed(sales.totals.iter().map(|sold| amount(minor(sold), &sold.currency)));
+    let is_charged = sales.totals.iter().any(has_charges);
     let net = listed(takings.totals.iter().map(|total| amount(total.net_minor, &total.currency)));
     let under_way = takings.totals.iter().filter(|total| total.under_way_minor > 0);
     let under_way = listed(under_way.map(|total| amount(total.under_way_minor, &total.currency)));
@@ -40,7 +41,12 @@ pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> Markup {
         <dl class="reports-totals">
             {card("total-tickets", say!("reports.tickets"), whole(tickets))}
             {card("total-bookings", say!("reports.bookings"), whole(bookings))}
-            {card("total-gross", say!("reports.gross"), gross)}
+            {card("total-gross", say!("reports.gross"), sum(|sold| sold.gross_minor))}
+            {is_charged.then(|| view! {
+                {card("total-net-sales", say!("reports.net_sales"), sum(|sold| sold.net_minor))}
+                {card("total-tax", say!("booking.taxes"), sum(|sold| sold.tax_minor))}
+                {card("total-fees", say!("booking.fees"), sum(|sold| sold.fee_minor))}
+            })}
             {card("total-given-back", say!("reports.given_back"), whole(back))}
             {card("total-net", say!("reports.net"), net)}
             {is_under_way.then(|| card("total-under-way", say!("reports.under_way"), under_way))}
@@ -79,6 +85,7 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> Markup
         return nothing();
     }
     let most = lines.iter().map(|line| sold(line).tickets).max().unwrap_or(0);
+    let is_charged = lines.iter().any(|line| has_charges(sold(line)));
     let rows = lines.iter().take(MAX_ROWS).map(|line| {
         let sold = sold(line);
         view! {
@@ -87,10 +94,13 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> Markup
                 <td>{whole(sold.tickets)}</td>
                 <td class="reports-bar">{bar(sold.tickets, most)}</td>
                 <td>{amount(sold.gross_minor, &sold.currency)}</td>
+                {is_charged.then(|| charge_cells(sold))}
             </tr>
         }
     });
     let rows = rows.collect_view();
+    let charges = CHARGES.into_iter().filter(|_| is_charged);
+    let charges = charges.map(|heading| view! { <th scope="col">{say!(heading)}</th> }).collect_view();
     let left = lines.len().checked_sub(MAX_ROWS).filter(|left| *left > 0);
     let label = title.to_owned();
     view! {
@@ -103,6 +113,7 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> Markup
                         <th scope="col">{say!("reports.tickets")}</th>
                         <td></td>
                         <th scope="col">{say!("reports.gross")}</th>
+                        {charges}
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>

@@ -7,7 +7,7 @@ use domain::VariantName;
 use domain::api::organiser::{PlannedShow, PlannedShows, ShowsRequest, TermsOfSale};
 use domain::layout::{Area, Category, Layout};
 use domain::money::Currency;
-use domain::pricing::{Format, Tariff};
+use domain::pricing::{ContainedCharges, Format, Tariff};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -78,6 +78,7 @@ pub async fn plan(state: &BackofficeState, action: &StaffAction<'_>, request: &S
         language,
         format: request.format,
         currency,
+        charges: tariff.charges.contained(),
         cleaning_minutes: request.cleaning_minutes,
         terms,
         house: &house,
@@ -245,6 +246,7 @@ struct PlanValues<'a> {
     pub language: &'a str,
     pub format: Format,
     pub currency: Currency,
+    pub charges: ContainedCharges,
     pub cleaning_minutes: u32,
     pub terms: SaleTerms,
     /// House seats from the start.
@@ -256,9 +258,9 @@ async fn insert(tx: &mut PgConnection, common: &PlanValues<'_>, shows: &[NewShow
     sqlx::query(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices,
                             hold_ms, flash_sale, sales, sales_from, per_person, cleaning_minutes,
-                            email_code, per_instrument, blocked)
+                            email_code, per_instrument, blocked, tax_basis_points, fee_minor)
          SELECT new.id, $5, $6, $7, new.starts_at, new.local_date, $8, $9, $10, new.prices::jsonb,
-                $11, $12, $13, $14, $15, $16, $17, $18, $19
+                $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
          FROM UNNEST($1::uuid[], $2::timestamptz[], $3::date[], $4::text[]) AS new (id, starts_at, local_date, prices)",
     )
     .bind(&ids)
@@ -280,6 +282,8 @@ async fn insert(tx: &mut PgConnection, common: &PlanValues<'_>, shows: &[NewShow
     .bind(common.terms.email_code)
     .bind(common.terms.per_instrument)
     .bind(common.house)
+    .bind(common.charges.tax_basis_points.cast_signed())
+    .bind(common.charges.fee_minor)
     .execute(&mut *tx)
     .await?;
     let numbers: Vec<i16> = (0_i16..).take(areas.len()).collect();

@@ -9,7 +9,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use domain::api::{BookingView, SUBMITTED_QUERY};
+use domain::api::{BookingView, Receipt, SUBMITTED_QUERY};
 use domain::booking::BookingState;
 use language::say;
 use uuid::Uuid;
@@ -62,22 +62,23 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, PagePath(id): P
         // The booking's page shows the reason, or waits for them.
         return Ok(Redirect::to(&address).into_response());
     }
+    let receipt = Some(booking.receipt());
     let holder = booking.holder.name;
     let group = group(&tickets, &holder)?;
     let (file, calendar) = (format!("{address}/ticket.pdf"), format!("{address}/ticket.ics"));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
     let (reference, booking, show) = (booking.reference, Some(address), facts(&show));
-    Ok(private_page(TicketsPage { reference, booking, file, calendar, holder, show, group, seats }))
+    Ok(private_page(TicketsPage { reference, booking, file, calendar, holder, show, group, seats, receipt }))
 }
 
 /// The ticket of a code, or all tickets of a booking's signed key. No session is needed: a code is 128 random bits and a
 /// key has a signature of as many.
 async fn with_code(State(state): State<AppState>, PagePath(code): PagePath<String>) -> PageResult {
-    let OpenedTickets { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
+    let OpenedTickets { reference, holder, show, tickets, receipt, .. } = opened(&state, &code).await?;
     let (file, calendar) = (format!("/tickets/{code}/ticket.pdf"), format!("/tickets/{code}/ticket.ics"));
     let (group, show) = (group(&tickets, &holder)?, facts(&show));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
-    Ok(private_page(TicketsPage { reference, booking: None, file, calendar, holder, show, group, seats }))
+    Ok(private_page(TicketsPage { reference, booking: None, file, calendar, holder, show, group, seats, receipt }))
 }
 
 /// The tickets of a code or key, at least one, with their booking and show.
@@ -87,6 +88,8 @@ struct OpenedTickets {
     holder: String,
     show: Arc<Show>,
     tickets: Vec<Ticket>,
+    /// The receipt, for the buyer's key. A single ticket may be a friend's.
+    receipt: Option<Receipt>,
 }
 
 /// Finds the ticket of a code, or all tickets of a booking's key, while they are valid.
@@ -103,7 +106,8 @@ async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets, PageError
     if tickets.is_empty() {
         return Err(PageError::NotFound);
     }
-    Ok(OpenedTickets { booking, reference: facts.reference, holder: facts.holder, show, tickets })
+    let receipt = if whole.is_some() { bookings::receipt(state, &show, booking).await? } else { None };
+    Ok(OpenedTickets { booking, reference: facts.reference, holder: facts.holder, show, tickets, receipt })
 }
 
 /// The show as a calendar entry, for the holder of a ticket's code or a booking's key.
@@ -163,21 +167,28 @@ async fn load_confirmed(state: &AppState, visitor: &Visitor, id: Uuid) -> Result
 async fn pdf_of_booking(State(state): State<AppState>, visitor: Visitor, PagePath(id): PagePath<Uuid>) -> PageResult {
     let (booking, show) = load_confirmed(&state, &visitor, id).await?;
     let tickets = tickets::of_booking(&state.pg, booking.id).await?;
-    pdf_file(&show, booking.reference, booking.holder.name, tickets).await
+    let receipt = Some(booking.receipt());
+    pdf_file(&show, booking.reference, booking.holder.name, tickets, receipt).await
 }
 
 async fn pdf_with_code(State(state): State<AppState>, PagePath(code): PagePath<String>) -> PageResult {
-    let OpenedTickets { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
-    pdf_file(&show, reference, holder, tickets).await
+    let OpenedTickets { reference, holder, show, tickets, receipt, .. } = opened(&state, &code).await?;
+    pdf_file(&show, reference, holder, tickets, receipt).await
 }
 
-async fn pdf_file(show: &Show, reference: String, holder: String, tickets: Vec<Ticket>) -> PageResult {
+async fn pdf_file(
+    show: &Show,
+    reference: String,
+    holder: String,
+    tickets: Vec<Ticket>,
+    receipt: Option<Receipt>,
+) -> PageResult {
     if tickets.is_empty() {
         return Err(PageError::NotFound);
     }
     // A reference is letters, digits and dashes: safe in a header.
     let name = format!("attachment; filename=\"rowlock-{reference}.pdf\"");
-    let sheet = bookings::ticket_sheet(show, reference, holder, tickets);
+    let sheet = bookings::ticket_sheet(show, reference, holder, tickets, receipt);
     let file = pdf::file(sheet).await.map_err(|cause| {
         tracing::error!(%cause, "write a ticket PDF failed");
         PageError::Fault

@@ -293,10 +293,15 @@ async fn signing_out_everywhere_ends_all_sessions_and_tokens_at_all_replicas() {
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let token = laptop.token("ann@example.org").await;
+    let bought = laptop.visitor().buy_seats(&[5], "tok_paid").await;
+    world.wait_for_empty_outbox().await;
     // The other replica caches the session for a few seconds for requests on seats.
     let elsewhere = laptop.moved_to(&world, other).visitor();
     expect_answer(elsewhere.hold(&[7]).await, StatusCode::CREATED);
     assert_eq!(phone.post("/api/v1/users/logout-everywhere", Value::Null).await.0, StatusCode::NO_CONTENT);
+    // 404 when the cached session has expired meanwhile.
+    let (status, refusal) = elsewhere.cancel(&bought, None).await;
+    assert!([StatusCode::UNAUTHORIZED, StatusCode::NOT_FOUND].contains(&status), "{refusal}");
     for browser in [&mut phone, &mut laptop.moved_to(&world, other), &mut laptop] {
         assert_eq!(browser.me().await.0, StatusCode::UNAUTHORIZED);
     }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use domain::api::{Receipt, SeatLine};
 use domain::booking::BookingState;
 use domain::seats::{MAX_SEATS_PER_PERSON, sort_for_display};
 use domain::time::{SECOND_MS, Timestamp};
@@ -15,13 +16,12 @@ use tickets::calendar::CalendarEntry;
 use tickets::pdf::Sheet;
 use tickets::{Addressee, Attachments, Ticket, TicketMail};
 
-/// Sends the mails for these seats, given as label and category. Repeats are harmless: each mail has an id derived
-/// from the booking.
+/// Sends the mails for these seats. Repeats are harmless: each mail has an id derived from the booking.
 pub(crate) async fn send(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    seats: Vec<(String, String)>,
+    seats: Vec<SeatLine>,
 ) -> Result<(), EffectError> {
     if !is_mailed(row) {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) async fn of_sale(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    seats: Vec<(String, String)>,
+    seats: Vec<SeatLine>,
     tickets: &[Ticket],
 ) -> Result<Vec<TicketMail>, EffectError> {
     if !is_mailed(row) {
@@ -66,10 +66,10 @@ async fn to_buyer(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    mut seats: Vec<(String, String)>,
+    mut seats: Vec<SeatLine>,
     tickets: &[Ticket],
 ) -> Result<TicketMail, EffectError> {
-    sort_for_display(&mut seats, |(label, _)| label.as_str());
+    sort_for_display(&mut seats, |line| line.label.as_str());
     let places = if row.places.is_empty() {
         Vec::new()
     } else {
@@ -77,16 +77,16 @@ async fn to_buyer(
         let mut connection = Box::pin(state.pg.acquire()).await?;
         places::of_booking(&mut connection, row, row.machine.total.currency).await?
     };
-    let places = places.into_iter().map(|line| match line.quantity {
-        1 => (line.label, line.category),
-        count => (format!("{count} × {}", line.label), line.category),
-    });
+    let receipt = Receipt { breakdown: show.breakdown(&seats, &places), seats, places };
+    let lines = receipt.lines().map(|(name, category, price)| ((name, category.to_owned()), price));
+    let (seats, prices) = lines.unzip();
     // A link that opens anywhere: the booking's own page is for the browser that bought it, and mails are read on
     // phones.
     let ticket_url = format!("{}/tickets/{}", state.site.public_url, tickets::links::key_of(row.id));
-    let attachments = attachments(state, show, row, tickets, &ticket_url);
-    let addressee = Addressee::Buyer { total: row.machine.total, ticket_url };
-    Ok(mail(state, show, row, addressee, (seats.into_iter().chain(places).collect(), attachments)))
+    let breakdown = receipt.breakdown;
+    let attachments = attachments(state, show, row, (tickets, Some(receipt)), &ticket_url);
+    let addressee = Addressee::Buyer { prices, breakdown, ticket_url };
+    Ok(mail(state, show, row, addressee, (seats, attachments)))
 }
 
 /// Builds the friend's mail. The booking's page is the buyer's own, so each ticket has a link that opens by its code.
@@ -101,19 +101,20 @@ async fn to_friend(state: &SellingState, show: &Show, row: &BookingRow) -> Resul
     }
     let links = tickets.iter().map(|ticket| format!("{}/tickets/{}", state.site.public_url, ticket.code));
     let links: Vec<String> = links.collect();
-    let attachments = attachments(state, show, row, &tickets, links.first().map_or("", String::as_str));
+    let first = links.first().map_or("", String::as_str);
+    let attachments = attachments(state, show, row, (tickets.as_slice(), None), first);
     let addressee = Addressee::Holder { from: row.buyer.0.clone(), links };
     let seats = tickets.into_iter().map(|ticket| (ticket.label, ticket.category));
     Ok(Some(mail(state, show, row, addressee, (seats.collect(), attachments))))
 }
 
 /// Returns the attachments of a mail; `None` where no tickets are left, where they exceed one file, and under high
-/// load.
+/// load. Only the buyer's have a receipt.
 fn attachments(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    tickets: &[Ticket],
+    (tickets, receipt): (&[Ticket], Option<Receipt>),
     url: &str,
 ) -> Option<Attachments> {
     if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !try_count(state.clock.now()) {
@@ -130,7 +131,7 @@ fn attachments(
         running_minutes: show.running_minutes,
         written_at: state.clock.now(),
     };
-    let sheet = ticket_sheet(show, row.reference.clone(), row.holder.0.clone(), tickets.to_vec());
+    let sheet = ticket_sheet(show, row.reference.clone(), row.holder.0.clone(), tickets.to_vec(), receipt);
     Some(Attachments { sheet, entry })
 }
 
@@ -184,9 +185,15 @@ fn one_more(counted: u64, second: u64) -> Option<u64> {
     (counted & ((1 << COUNT_BITS) - 1) < MAX_PER_S).then_some(counted + 1)
 }
 
-/// Builds the sheet of these tickets for `holder`.
+/// Builds the sheet of these tickets for `holder`, with a receipt if it is for the buyer.
 #[must_use]
-pub fn ticket_sheet(show: &Show, reference: String, holder: String, tickets: Vec<Ticket>) -> Sheet {
+pub fn ticket_sheet(
+    show: &Show,
+    reference: String,
+    holder: String,
+    tickets: Vec<Ticket>,
+    receipt: Option<Receipt>,
+) -> Sheet {
     Sheet {
         reference,
         holder,
@@ -198,6 +205,7 @@ pub fn ticket_sheet(show: &Show, reference: String, holder: String, tickets: Vec
         screen: show.screen.clone(),
         format: format!("{}, {}", show.format, show.language),
         tickets,
+        receipt,
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::api::{BookingEventView, BookingView, KeptHold, Person, PlaceLine, SeatLine};
+use domain::api::{BookingEventView, BookingView, KeptHold, Person, PlaceLine, Receipt, SeatLine};
 use domain::booking::{BookingState, MoneyState, buyer_cancels_until};
-use domain::money::Money;
 use domain::seats::sort_for_display;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -119,16 +118,20 @@ pub async fn ticket_facts(state: &SellingState, booking: Uuid) -> ApiResult<Opti
     Ok(facts)
 }
 
+/// Returns the receipt of a booking; `None` when it does not exist. The caller must have the key of all its tickets.
+///
+/// # Errors
+/// When the database fails.
+pub async fn receipt(state: &SellingState, show: &Show, booking: Uuid) -> ApiResult<Option<Receipt>> {
+    let mut connection = state.pg.acquire().await?;
+    let Some(row) = sql::find(&mut connection, booking).await? else { return Ok(None) };
+    Ok(Some(of_row(&mut connection, show, &row).await?.receipt()))
+}
+
 /// Builds the owner's view of a stored booking, with the prices as agreed.
 pub(crate) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> ApiResult<BookingView> {
     let currency = row.machine.total.currency;
-    let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| SeatLine {
-        seat: seat.seat_no.cast_unsigned(),
-        label: seat.label,
-        category: seat.category,
-        price: Money::new(seat.price_minor, currency),
-    });
-    let seats = seats.collect();
+    let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| seat.into_line(currency)).collect();
     let places = places::of_booking(tx, row, currency).await?;
     let pay_url = match row.machine.state {
         BookingState::PaymentPending => sql::payment_of(tx, row.id).await?.and_then(|(pay_url, _)| pay_url),
@@ -156,6 +159,7 @@ pub(crate) fn compose(
     assert_eq!(show.id, row.show_id, "a booking is seen with its own show");
     sort_for_display(&mut seats, |line| line.label.as_str());
     let person = |(name, email): &(String, String)| Person { name: name.clone(), email: email.clone() };
+    let breakdown = show.breakdown(&seats, &places);
     BookingView {
         id: row.id,
         reference: row.reference.clone(),
@@ -165,6 +169,7 @@ pub(crate) fn compose(
         seats,
         places,
         total: row.machine.total,
+        breakdown,
         buyer: person(&row.buyer),
         holder: person(&row.holder),
         expires_at: rfc3339(row.machine.expires_at),

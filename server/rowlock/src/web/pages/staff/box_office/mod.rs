@@ -7,6 +7,7 @@ use app::staff::pages::box_office::{
     CounterPage, Sale, SalePage, counter_booking_page, exchange_page, found_page, print_page,
 };
 use app::staff::pages::{Form, Section};
+use domain::api::Receipt;
 use domain::api::box_office::{CounterBooking, DayQuery, PrintedTicket, TillView};
 use domain::booking::BookingState;
 use domain::roles::Role;
@@ -239,6 +240,8 @@ async fn print_tickets_page(
     };
     let tickets = printed.into_iter().map(draw).collect::<Result<_, _>>()?;
     let booking = format!("{}/bookings/{}", base(&visit), found.id);
-    let (reference, show) = (found.reference, facts(&show));
-    Ok(visit.show(|desk| print_page(desk, reference, booking, show, tickets)))
+    let CounterBooking { reference, seats, places, breakdown, .. } = found;
+    let receipt = breakdown.map(|breakdown| Receipt { seats, places, breakdown });
+    let show = facts(&show);
+    Ok(visit.show(|desk| print_page(desk, reference, booking, show, tickets, receipt)))
 }

@@ -1,0 +1,126 @@
+// A theatre adds a tax and a fee to its prices: the buyer reads both at checkout, on the booking and on the receipt.
+import { randomUUID } from "node:crypto";
+
+import type { Page } from "@playwright/test";
+
+import { expectAccessible, expectFitsPhone } from "../pages/accessibility.js";
+import { expectBookingState, payWith, readTickets } from "../pages/paying.js";
+import { press } from "../pages/show.js";
+import { signInAsManager } from "../pages/staff.js";
+import { expect, test } from "../pages/visitors.js";
+
+/** A theatre whose prices no other test changes. */
+const THEATRE = "marigold-mumbai";
+/** 250 rupees and 18 % are 295; with the fee a seat costs 315. */
+const [BASE, RATE, FEE] = ["250.00", "18", "20.00"];
+const PARTS = ["Subtotal ₹500.00", "Tax ₹90.00", "Fees ₹40.00"];
+const TOTAL = "₹630.00";
+
+test("a tax and a fee of the theatre are named from the checkout to the receipt", async ({ newVisitor, anna }) => {
+  test.setTimeout(120_000);
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  await signInAsManager(page);
+  const screen = await newScreen(page);
+  await setCharges(page);
+  const show = await planShow(page, screen);
+
+  const hers = await anna.visit(show);
+  await hers.hold(1);
+  await hers.hold(2);
+  await expect(hers.total).toHaveText(TOTAL);
+  await hers.openCart();
+  const included = anna.page.getByTestId("cart-includes");
+  await expect(included).toBeVisible();
+  await expect(included).toHaveText("Includes ₹90.00 tax and ₹40.00 in fees");
+  await expectAccessible(anna.page, "a cart with a tax and a fee");
+
+  await hers.checkOut("Anna", `anna-${show}@example.org`);
+  await payWith(anna.page, "paid");
+  await expectBookingState(anna.page, "CONFIRMED");
+  await expectPrices(anna.page);
+  await expectAccessible(anna.page, "a booking with a tax and a fee");
+  await readTickets(anna.page);
+  await expect(anna.page.getByTestId("receipt")).toBeVisible();
+  await expectPrices(anna.page);
+  await expectAccessible(anna.page, "tickets with their receipt");
+});
+
+/** Expects the parts of the total, which add up, and the total. */
+async function expectPrices(page: Page): Promise<void> {
+  const lines = page.getByTestId("price-part");
+  await expect(lines).toHaveCount(PARTS.length);
+  for (const [at, part] of PARTS.entries()) {
+    const [name, amount] = part.split(" ");
+    await expect(lines.nth(at).locator("span")).toHaveText([name ?? "", amount ?? ""]);
+  }
+  await expect(page.getByTestId("price-total")).toHaveText(TOTAL);
+}
+
+/** Creates a screen of six seats over the API. */
+async function newScreen(page: Page): Promise<string> {
+  const plan = {
+    sketch: 1,
+    name: "Six seats",
+    focus: { kind: "screen", at: [0, -60], width: 120 },
+    categories: [{ name: "charged", label: "Charged seats" }],
+    zones: [{ category: "charged", rows: [{ rows: "A", seats: "1-6" }] }],
+  };
+  const { id } = await act(page, "/layouts", { plan });
+  const screen = await act(page, "/screens", { name: `Screen ${randomUUID().slice(0, 8)}`, layout: id, reason: "A story." });
+  return screen.id;
+}
+
+/** Sets the prices in the form. A wrong rate keeps what was typed. */
+async function setCharges(page: Page): Promise<void> {
+  const rate = page.locator("#tax_rate");
+  const fill = async (typed: string) => {
+    await page.getByLabel("Charged seats").fill(BASE);
+    await page.locator("#tax_strategy").selectOption("added");
+    await rate.fill(typed);
+    await page.locator("#fee").fill(FEE);
+    await press(page.getByTestId("set-prices"));
+  };
+  await page.goto(`/staff/${THEATRE}/prices`);
+  await fill("18.005");
+  await expect(rate).toHaveAttribute("aria-invalid", "true");
+  await expect(rate).toHaveValue("18.005");
+  await expect(rate).toHaveAccessibleDescription(/at most two decimals/);
+  await expect(page.locator("#fee")).toHaveValue(FEE);
+  await expectAccessible(page, "a tax rate that is refused");
+  await expectFitsPhone(page, "a tax rate that is refused");
+
+  // The other project may save the theatre's prices meanwhile: this form is then refused.
+  await expect(async () => {
+    await page.goto(`/staff/${THEATRE}/prices`);
+    await fill(RATE);
+    await expect(page.getByTestId("organiser-done")).toBeVisible({ timeout: 5_000 });
+  }).toPass({ timeout: 30_000 });
+  await expect(rate).toHaveValue("18.00");
+}
+
+/** Plans a show over the API, on a Monday evening: the price has no further percentage. */
+async function planShow(page: Page, screen: string): Promise<string> {
+  const films = (await (await page.request.get(`/api/v1/theatres/${THEATRE}/films`)).json()) as { id: string }[];
+  const planned = await act(page, "/programme", {
+    screen,
+    film: films[0]?.id,
+    language: "Hindi",
+    format: "2D",
+    from: "2031-01-06",
+    weeks: 1,
+    pattern: [{ weekday: "monday", times: ["20:15"] }],
+    cleaning_minutes: 20,
+    reason: "A story.",
+  });
+  return planned.shows?.[0]?.id ?? "";
+}
+
+/** Sends a request of an organiser. */
+async function act(page: Page, path: string, data: object): Promise<{ id: string; shows?: { id: string }[] }> {
+  const answer = await page.request.post(`/api/v1/theatres/${THEATRE}${path}`, {
+    data,
+    headers: { "Idempotency-Key": randomUUID() },
+  });
+  expect(answer.ok(), await answer.text()).toBe(true);
+  return (await answer.json()) as { id: string; shows?: { id: string }[] };
+}
