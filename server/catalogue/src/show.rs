@@ -114,10 +114,8 @@ impl Show {
     pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> sqlx::Result<Self> {
         let currency = Currency::parse(&row.currency).ok_or_else(|| wrong_row("shows", "currency", &row.id))?;
         let prices = PriceList { currency, by_category: row.prices.0 };
-        let charges = ContainedCharges {
-            tax_basis_points: row.tax_basis_points.unsigned_abs(),
-            fee_minor: row.fee_minor,
-        };
+        let charges =
+            ContainedCharges { tax_basis_points: row.tax_basis_points.unsigned_abs(), fee_minor: row.fee_minor };
         let categories = layout
             .categories()
             .iter()

@@ -8,7 +8,9 @@ use crate::organiser::{API, organiser, post, post_ok, room, screen_of, visitor_o
 use crate::prelude::*;
 
 /// Parts of a seat's price: 18 % are added to 100.00, then a fee of 1.50.
-const [NET, TAX, FEE]: [i64; 3] = [10_000, 1_800, 150];
+const NET: i64 = 10_000;
+const TAX: i64 = 1_800;
+const FEE: i64 = 150;
 const GROSS: i64 = NET + TAX + FEE;
 
 fn added_tax_and_fee() -> Value {
