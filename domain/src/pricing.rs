@@ -1,18 +1,18 @@
 //! Price of a seat in a show: a base price per category, factors for the day and the time of day, a surcharge for the
-//! format, and the theatre's charges.
+//! format, and the theatre's tax and fee.
 //!
 //! `(base × day factor × time factor) + surcharge`, rounded half up to [`ROUND_TO_MINOR`]. A tax that is not in the
-//! base price is added and rounded likewise, then the fee is added ([`Charges`]). The caller supplies the calendar as
+//! base price is added and rounded likewise, then the fee is added ([`TaxAndFee`]). The caller supplies the calendar as
 //! plain values: this module knows no clock, time zone or holidays.
 
-mod charges;
+mod tax_and_fee;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-pub use charges::{Breakdown, Charges, ContainedCharges, MAX_TAX_BASIS_POINTS, TaxStrategy};
+pub use tax_and_fee::{Breakdown, ContainedTaxAndFee, MAX_TAX_BASIS_POINTS, TaxAndFee, TaxStrategy};
 
 use crate::money::{Currency, Money};
 
@@ -99,8 +99,8 @@ pub enum Format {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tariff {
-    /// Price of each category before factors, minor units. With factors of 100 and no surcharge it is the final price.
-    /// On a weekday evening `prime_percent` applies.
+    /// Price of each category before factors, minor units. With factors of 100, no surcharge and no tax or fee to add,
+    /// it is the final price, rounded to [`ROUND_TO_MINOR`]. On a weekday evening `prime_percent` applies.
     pub base: BTreeMap<String, u64>,
     /// Percentage for Saturday and Sunday, multiplied with the percentage for the time of day; other days have 100.
     pub weekend_percent: u16,
@@ -112,8 +112,8 @@ pub struct Tariff {
     #[serde(default)]
     pub surcharge: BTreeMap<Format, u64>,
     /// Taxes and fees.
-    #[serde(default, skip_serializing_if = "Charges::is_default")]
-    pub charges: Charges,
+    #[serde(default, skip_serializing_if = "TaxAndFee::is_default")]
+    pub tax_and_fee: TaxAndFee,
 }
 
 /// The properties of a show that its price depends on.
@@ -165,9 +165,9 @@ impl Tariff {
         let exact = base
             .checked_mul(u64::from(day))
             .and_then(|sum| sum.checked_mul(u64::from(time)))
-            .and_then(|sum| sum.checked_add(surcharge.checked_mul(HUNDRED_SQUARED)?))
+            .and_then(|sum| sum.checked_add(surcharge.checked_mul(BASIS_POINTS)?))
             .ok_or(PriceError::OutOfRange("a price"))?;
-        let price = self.charges.applied_to(round_half_up(exact))?;
+        let price = self.tax_and_fee.applied_to(round_half_up(exact))?;
         i64::try_from(price).map_err(|_| PriceError::OutOfRange("a price"))
     }
 
@@ -187,12 +187,12 @@ impl Tariff {
     }
 }
 
-/// Divisor for the product of two percentages.
-const HUNDRED_SQUARED: u64 = 10_000;
+/// Basis points in a whole: the unit of a product of two percentages, and of a tax rate.
+const BASIS_POINTS: u64 = 10_000;
 
 /// Rounds `exact`, in ten-thousandths of a minor unit, to the nearest [`ROUND_TO_MINOR`], half up.
 fn round_half_up(exact: u64) -> u64 {
-    let step = HUNDRED_SQUARED * ROUND_TO_MINOR;
+    let step = BASIS_POINTS * ROUND_TO_MINOR;
     (exact + step / 2) / step * ROUND_TO_MINOR
 }
 
@@ -228,7 +228,7 @@ mod tests {
             matinee_percent: 75,
             prime_percent: 100,
             surcharge: [(Format::ThreeD, 200), (Format::Imax, 450)].into(),
-            charges: Charges::default(),
+            tax_and_fee: TaxAndFee::default(),
         }
     }
 
@@ -267,19 +267,20 @@ mod tests {
         let sunday_morning = ShowSlot::at(Weekday::Sunday, 11, 0, Format::Imax);
         assert_eq!(stored.price_minor("silver", TUESDAY_NIGHT), Ok(1_090)); // 1089: the base is not the evening's price
         assert_eq!(stored.price_minor("gold", sunday_morning), Ok(1_580)); // 1125 + 450 = 1575
-        assert_eq!(stored.charges, Charges::default());
+        assert_eq!(stored.tax_and_fee, TaxAndFee::default());
         let written = serde_json::to_string(&stored).expect("JSON");
-        assert!(!written.contains("charges"), "servers of the previous version read it: {written}");
+        assert!(!written.contains("tax_and_fee"), "servers of the previous version read it: {written}");
     }
 
     #[test]
-    fn charges_are_part_of_the_price_and_of_the_stored_tariff() {
-        let charges = Charges { strategy: TaxStrategy::Added, tax_basis_points: 1_800, fee_minor: 150 };
-        let charged = Tariff { charges, ..tariff() };
-        assert_eq!(charged.price_minor("silver", TUESDAY_NIGHT), Ok(1_320)); // 1168.20 is rounded to 1170
-        let text = serde_json::to_string(&charged).expect("JSON");
-        assert!(text.contains(r#""charges":{"strategy":"added","tax_basis_points":1800,"fee_minor":150}"#), "{text}");
-        assert_eq!(serde_json::from_str::<Tariff>(&text).expect("a tariff"), charged);
+    fn price_and_stored_tariff_contain_the_tax_and_the_fee() {
+        let tax_and_fee = TaxAndFee { strategy: TaxStrategy::Added, tax_basis_points: 1_800, fee_minor: 150 };
+        let taxed = Tariff { tax_and_fee, ..tariff() };
+        assert_eq!(taxed.price_minor("silver", TUESDAY_NIGHT), Ok(1_320)); // 1168.20 is rounded to 1170
+        let text = serde_json::to_string(&taxed).expect("JSON");
+        let stored = r#""tax_and_fee":{"strategy":"added","tax_basis_points":1800,"fee_minor":150}"#;
+        assert!(text.contains(stored), "{text}");
+        assert_eq!(serde_json::from_str::<Tariff>(&text).expect("a tariff"), taxed);
     }
 
     #[test]
@@ -302,7 +303,7 @@ mod tests {
                 matinee_percent,
                 prime_percent,
                 surcharge: [(Format::ThreeD, surcharge)].into(),
-                charges: Charges::default(),
+                tax_and_fee: TaxAndFee::default(),
             },
         )
     }
@@ -360,7 +361,7 @@ mod tests {
                 matinee_percent: percent,
                 prime_percent: percent,
                 surcharge: [(slot.format, surcharge)].into(),
-                charges: Charges::default(),
+                tax_and_fee: TaxAndFee::default(),
             };
             let is_within = base <= MAX_AMOUNT_MINOR && surcharge <= MAX_AMOUNT_MINOR && percent <= MAX_PERCENT;
             let price = tariff.price_minor("gold", slot);

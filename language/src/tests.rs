@@ -28,7 +28,7 @@ const CONTAINED_ISLANDS: [(&str, &str); 4] = [
 ];
 
 /// Messages that are the same in another language as in English.
-const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 16] = [
+const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 15] = [
     ("search.format", &[Language::German]),
     ("pay.name", &[Language::German]),
     ("ticket.format", &[Language::German]),
@@ -40,7 +40,6 @@ const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 16] = [
     ("systems.webhooks", &[Language::German, Language::Spanish]),
     ("team.title", &[Language::German]),
     ("map.seconds", &[Language::German, Language::Spanish]),
-    ("booking.subtotal", &[Language::Spanish]),
     ("booking.total", &[Language::Spanish]),
     ("list.hours", &[Language::Spanish]),
     ("list.hours_and_minutes", &[Language::Spanish]),

@@ -254,10 +254,9 @@ pub(crate) fn total_of(session: MapSession) -> Option<Money> {
     Money::total(seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total())))
 }
 
-/// The taxes and fees in the total of the hold, in words; `None` without any. While a tap waits for its answer, the
-/// total is already that of the wanted seats.
+/// The taxes and fees in the total, in words; `None` without any. `None` until the hold matches the wanted seats.
 pub(crate) fn included(session: MapSession) -> Option<String> {
-    let breakdown = session.cart.with(|cart| cart.held()?.breakdown)?;
+    let breakdown = session.cart.with(|cart| cart.held().filter(|_| cart.is_settled())?.breakdown)?;
     let parts = match (breakdown.taxes.minor, breakdown.fees.minor) {
         (0, 0) => return None,
         (_, 0) => "tax",
@@ -350,9 +349,11 @@ mod tests {
             included(session)
         };
         assert_eq!(words(0, 0), None);
-        assert_eq!(words(79, 0).as_deref(), Some("Includes €0.79 tax"));
+        assert_eq!(words(79, 0).as_deref(), Some("Includes €0.79 in tax"));
         assert_eq!(words(0, 150).as_deref(), Some("Includes €1.50 in fees"));
-        assert_eq!(words(79, 150).as_deref(), Some("Includes €0.79 tax and €1.50 in fees"));
+        assert_eq!(words(79, 150).as_deref(), Some("Includes €0.79 in tax and €1.50 in fees"));
+        session.cart.update(|cart| cart.change_places(0, true));
+        assert_eq!(included(session), None, "the hold has fewer places than the total");
     }
 
     #[test]

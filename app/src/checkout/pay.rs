@@ -182,7 +182,7 @@ pub(super) fn error_of(failure: &Failure) -> CheckoutError {
         "hold_expired" | "not_found" => say!("pay.ran_out"),
         "seats_taken" | "seats_locked" => say!("pay.not_kept"),
         "gateway_unavailable" => say!("pay.gateway"),
-        // Only says what to do, as in every language; the cart shows the new total.
+        // This message says what to do; the cart shows the new total.
         "price_changed" => say!("problem.price_changed"),
         _ => failure.in_words("pay.unreachable"),
     };

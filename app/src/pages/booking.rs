@@ -4,12 +4,13 @@
 //! cancelled by a mailed address; the address in the mail about a move answers its offer of other seats. These are forms
 //! without a script.
 
-use domain::api::BookingView;
+use domain::api::{BookingView, Receipt};
 use language::{current, isolated, say};
 use leptos::prelude::*;
 
 use super::accounts::{email_field, error_view, hidden};
-use super::ticket::{ShowFacts, prices};
+use super::receipt::receipt_lines;
+use super::ticket::ShowFacts;
 use crate::booking_status::{
     BookingStatus, FollowedBooking, WORDS, seat_offer_card, static_history, static_status, tone,
 };
@@ -54,8 +55,7 @@ impl Page for BookingPage {
 /// Show, seats, total and buyer of a booking.
 fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     let language = current();
-    let receipt = booking.receipt();
-    let BookingView { reference, buyer, holder, .. } = booking;
+    let BookingView { reference, seats, places, breakdown, buyer, holder, .. } = booking;
     let is_for_a_friend = buyer != holder;
     let payer = if is_for_a_friend {
         say!("booking.paid_by", name = &buyer.name, email = &buyer.email)
@@ -65,7 +65,7 @@ fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     view! {
         <section class="booking-facts card" aria-label=say!("booking.facts")>
             {show.view()}
-            {prices(receipt)}
+            {receipt_lines(Receipt { seats, places, breakdown })}
             <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{reference}</strong></p>
             {is_for_a_friend.then(|| view! {
                 <p class="quiet small" data-testid="holder">{say!("booking.tickets_for", name = &holder.name, email = &holder.email)}</p>

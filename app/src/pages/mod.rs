@@ -10,6 +10,7 @@ pub mod offer;
 pub mod places;
 pub mod poster;
 pub mod problems;
+pub(crate) mod receipt;
 pub mod search;
 pub mod show;
 pub mod ticket;

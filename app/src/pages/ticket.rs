@@ -1,9 +1,10 @@
-//! Tickets for the door, one per seat, on a phone or on paper; and the receipt.
+//! Tickets for the door, one per seat, on a phone or on paper.
 
 use domain::api::Receipt;
-use language::{current, listed, money, say};
+use language::{listed, say};
 use leptos::prelude::*;
 
+use super::receipt::receipt_card;
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, OfflinePage, Page};
 
@@ -38,57 +39,6 @@ impl ShowFacts {
                 <p class="quiet small"><bdi>{self.format}</bdi></p>
             </div>
         }
-    }
-}
-
-/// Messages with the names of the parts of a total: subtotal, taxes, fees.
-pub(crate) const PRICE_PARTS: [&str; 3] = ["booking.subtotal", "booking.taxes", "booking.fees"];
-
-/// Seats and places with their prices, and the total with its taxes and fees.
-pub(super) fn prices(receipt: Receipt) -> impl IntoView {
-    let language = current();
-    let Receipt { seats, places, breakdown } = receipt;
-    let seats = seats.into_iter().map(|line| {
-        view! {
-            <li>
-                <bdi class="booking-seat">{line.label}</bdi>
-                <bdi class="quiet">{line.category}</bdi>
-                <span class="booking-price">{money(line.price, language)}</span>
-            </li>
-        }
-    });
-    let seats = seats.collect_view();
-    let places = places.into_iter().map(|line| {
-        let price = money(line.total(), language);
-        view! {
-            <li>
-                <span class="booking-seat">{say!("booking.quantity", quantity = line.quantity, area = &line.label)}</span>
-                <bdi class="quiet">{line.category}</bdi>
-                <span class="booking-price">{price}</span>
-            </li>
-        }
-    });
-    let places = places.collect_view();
-    let parts = breakdown.parts(PRICE_PARTS).map(|(part, amount)| {
-        view! { <p class="booking-part" data-testid="price-part"><span>{say!(part)}</span><span>{money(amount, language)}</span></p> }
-    });
-    let parts = parts.collect_view();
-    view! {
-        <ul class="booking-seats">{seats}{places}</ul>
-        <div class="booking-sums">
-            {parts}
-            <p class="booking-total"><span>{say!("booking.total")}</span><strong data-testid="price-total">{money(breakdown.total, language)}</strong></p>
-        </div>
-    }
-}
-
-/// The receipt, on the pages of tickets.
-pub(crate) fn receipt_card(receipt: Receipt) -> impl IntoView {
-    view! {
-        <section class="receipt card" aria-labelledby="receipt" data-testid="receipt">
-            <h2 id="receipt">{say!("ticket.receipt")}</h2>
-            {prices(receipt)}
-        </section>
     }
 }
 

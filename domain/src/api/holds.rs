@@ -108,9 +108,6 @@ pub struct SuggestionView {
     pub seats: Vec<SeatLine>,
     /// Sum of the prices.
     pub total: Money,
-    /// The parts of the total. Absent only from servers of the previous version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub breakdown: Option<Breakdown>,
     /// Adjacency of the seats.
     pub together: Adjacency,
     /// Number of single free seats that it would leave between taken seats.

@@ -147,7 +147,7 @@ fields!(HoldView: id, show, seats, places, total, breakdown, expires_at, expires
 fields!(SeatProblem: seat, label, state, taken_ms_ago);
 fields!(AreaProblem: area, label, left);
 fields!(PuzzleView: challenge, bits);
-fields!(SuggestionView: seats, total, breakdown, together, orphans);
+fields!(SuggestionView: seats, total, together, orphans);
 fields!(BestView: epoch, version, suggestions);
 
 impl FromJson for SectionView {
@@ -362,14 +362,8 @@ mod tests {
 
     fn best() -> impl Strategy<Value = BestView> {
         let together = Union::new([Adjacency::Row, Adjacency::Rows, Adjacency::Apart].map(Just));
-        let suggestion = (some(seat_line()), price(), breakdown(), together, any::<u32>());
-        let suggestion = suggestion.prop_map(|(seats, total, breakdown, together, orphans)| SuggestionView {
-            seats,
-            total,
-            breakdown,
-            together,
-            orphans,
-        });
+        let suggestion = (some(seat_line()), price(), together, any::<u32>())
+            .prop_map(|(seats, total, together, orphans)| SuggestionView { seats, total, together, orphans });
         // Versions count microseconds and changes, so they fit in a signed number.
         (0..i64::MAX as u64, 0..i64::MAX as u64, some(suggestion)).prop_map(|(epoch, version, suggestions)| BestView {
             epoch,

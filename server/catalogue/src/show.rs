@@ -14,7 +14,7 @@ use domain::api::{AreaView, CategoryView, PlaceLine, SeatKind, SeatLine};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
-use domain::pricing::{Breakdown, ContainedCharges, Format, PriceList, ShowSlot, Weekday};
+use domain::pricing::{Breakdown, ContainedTaxAndFee, Format, PriceList, ShowSlot, Weekday};
 use domain::rehearsal;
 use domain::seats::{AreaIndex, FLASH_HOLD_MS, HOLD_EXTENSION_MS, MAX_SEATS_PER_PERSON, Places, SeatIndex};
 use domain::time::{MINUTE_MS, Timestamp};
@@ -71,7 +71,7 @@ pub struct Show {
     /// Its prices by the name of the category.
     pub prices: PriceList,
     /// The tax rate and the fee in all its prices.
-    pub charges: ContainedCharges,
+    pub tax_and_fee: ContainedTaxAndFee,
     /// Categories of the room with the prices of this show, in the order of the layout.
     pub categories: Vec<CategoryView>,
     /// Its areas without numbered seats, sorted by area.
@@ -114,8 +114,8 @@ impl Show {
     pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> sqlx::Result<Self> {
         let currency = Currency::parse(&row.currency).ok_or_else(|| wrong_row("shows", "currency", &row.id))?;
         let prices = PriceList { currency, by_category: row.prices.0 };
-        let charges =
-            ContainedCharges { tax_basis_points: row.tax_basis_points.unsigned_abs(), fee_minor: row.fee_minor };
+        let tax_and_fee =
+            ContainedTaxAndFee { tax_basis_points: row.tax_basis_points.unsigned_abs(), fee_minor: row.fee_minor };
         let categories = layout
             .categories()
             .iter()
@@ -174,7 +174,7 @@ impl Show {
             layout_id: row.layout_id,
             layout,
             prices,
-            charges,
+            tax_and_fee,
             categories,
             areas,
             blocked,
@@ -307,7 +307,7 @@ impl Show {
     pub fn breakdown(&self, seats: &[SeatLine], places: &[PlaceLine]) -> Breakdown {
         let seats = seats.iter().map(|line| (line.price.minor, 1));
         let places = places.iter().map(|line| (line.price.minor, line.quantity));
-        self.charges.breakdown(seats.chain(places), self.currency)
+        self.tax_and_fee.breakdown(seats.chain(places), self.currency)
     }
 
     /// Places as holds and bookings list them; `None` when the show has no such area.

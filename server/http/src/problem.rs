@@ -19,11 +19,11 @@ use super::caching::PRIVATE;
 pub use codes::Code;
 
 /// Default `Retry-After` of temporary failures, seconds.
-const RETRY_AFTER_S: u64 = 2;
+const RETRY_AFTER_S: u16 = 2;
 /// Initial capacity of a body, bytes: enough for a problem with two seats, so that refusals in a rush do not reallocate.
 const USUAL_BYTES: usize = 512;
 /// Maximum `Retry-After`, seconds.
-const MAX_RETRY_AFTER_S: u64 = 60;
+const MAX_RETRY_AFTER_S: u16 = 60;
 
 /// An error response.
 #[derive(Clone, Debug)]
@@ -35,7 +35,8 @@ pub struct Problem {
     /// Boxed, because few problems have it.
     more: Option<Box<ProblemExtension>>,
     hold: Option<Uuid>,
-    retry_after_s: u64,
+    /// A pause other than the default of its code, seconds.
+    retry_after_s: Option<u16>,
     /// Boxed, because few problems have it.
     headers: Option<Box<ProblemHeader>>,
     is_serialization_conflict: bool,
@@ -96,7 +97,7 @@ impl Problem {
             areas: Vec::new(),
             more: None,
             hold: None,
-            retry_after_s: RETRY_AFTER_S,
+            retry_after_s: None,
             headers: None,
             is_serialization_conflict: false,
         }
@@ -156,7 +157,8 @@ impl Problem {
     /// Sets `Retry-After`: the pause in whole seconds, at least one.
     #[must_use]
     pub fn with_retry_after(mut self, pause: Duration) -> Self {
-        self.retry_after_s = pause.as_millis().div_ceil(1_000).clamp(1, u128::from(MAX_RETRY_AFTER_S)) as u64;
+        let seconds = pause.as_millis().div_ceil(1_000).clamp(1, u128::from(MAX_RETRY_AFTER_S));
+        self.retry_after_s = Some(seconds as u16);
         self
     }
 
@@ -280,15 +282,18 @@ const TOTAL_IS_OF_LINES: &str = "booking_total_is_of_lines";
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (code, retry_after_s, extra) = (self.code, self.retry_after_s, self.headers.clone());
+        let (code, extra) = (self.code, self.headers.clone());
         let status = code.describe().0;
+        let may_pass = status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating();
+        let has_retry_after = may_pass || self.retry_after_s.is_some();
+        let retry_after_s = self.retry_after_s.unwrap_or(RETRY_AFTER_S);
         let mut json = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
         let mut response = (status, json).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE));
-        if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
+        if has_retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
         let lines = match extra.as_deref() {
@@ -327,12 +332,18 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_seats_has_no_retry_after() {
-        for code in [Code::PersonLimit, Code::InstrumentLimit] {
+    fn a_limit_that_no_pause_lifts_has_no_retry_after() {
+        for code in [Code::PersonLimit, Code::InstrumentLimit, Code::WaitingListFull] {
             let response = Problem::new(code, "No.").into_response();
             assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
             assert!(!response.headers().contains_key(header::RETRY_AFTER), "{code:?}");
         }
+    }
+
+    #[test]
+    fn a_full_waiting_room_has_the_retry_after_that_it_names() {
+        let problem = Problem::new(Code::WaitingListFull, "Later.").with_retry_after(Duration::from_secs(60));
+        assert_eq!(problem.into_response().headers()[header::RETRY_AFTER], "60");
     }
 
     #[test]

@@ -46,10 +46,11 @@ pub fn jitter(limit: u64) -> u64 {
     rand::rng().random_range(0..=limit)
 }
 
-/// The pause before a retry, milliseconds, with full jitter. Its bound doubles with each attempt, up to `longest_ms`.
+/// The pause before a retry, milliseconds, with full jitter. `attempts` counts the failed attempts so far. The bound is
+/// `first_ms` after the first and doubles with each further one, up to `longest_ms`.
 #[must_use]
 pub fn backoff_ms(first_ms: u64, attempts: i32, longest_ms: u64) -> i64 {
-    let doubled = first_ms.saturating_mul(1_u64 << attempts.clamp(0, 20));
+    let doubled = first_ms.saturating_mul(1_u64 << attempts.saturating_sub(1).clamp(0, 20));
     jitter(doubled.min(longest_ms)).cast_signed()
 }
 
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn backoff_doubles_up_to_its_longest_pause() {
-        for (attempts, bound) in [(-1, 500), (0, 500), (1, 1_000), (3, 4_000), (7, 60_000), (i32::MAX, 60_000)] {
+        for (attempts, bound) in [(i32::MIN, 500), (1, 500), (2, 1_000), (4, 4_000), (8, 60_000), (i32::MAX, 60_000)] {
             let longest = (0..200).map(|_| backoff_ms(500, attempts, 60_000)).max().expect("200 pauses");
             assert!((bound / 2..=bound).contains(&longest), "{attempts}: {longest}");
         }

@@ -26,7 +26,7 @@ const FILES: [(i64, &str, &str); 17] = [
     (14, "released claims", include_str!("../../../migrations/0014_released_claims.sql")),
     (15, "lost connections", include_str!("../../../migrations/0015_lost_connections.sql")),
     (16, "refusals of gateways", include_str!("../../../migrations/0016_refusals_of_gateways.sql")),
-    (17, "contained charges", include_str!("../../../migrations/0017_contained_charges.sql")),
+    (17, "contained tax and fee", include_str!("../../../migrations/0017_contained_tax_and_fee.sql")),
 ];
 
 /// The schema, step by step.

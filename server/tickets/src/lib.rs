@@ -35,7 +35,7 @@ pub use sql::{
 };
 
 /// Names of the parts of a total, in mails and files: subtotal, taxes, fees.
-const PARTS: [&str; 3] = ["Subtotal", "Tax", "Fees"];
+const PRICE_PART_NAMES: [&str; 3] = ["Before tax and fees", "Tax", "Fees"];
 
 /// Sets the secrets that sign codes and addresses: the first signs, all verify. A second call changes nothing.
 pub fn sign_with(secrets: &[String]) {

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context;
-use domain::money::Money;
-use domain::pricing::Breakdown;
+use domain::api::Receipt;
 use domain::time::Timestamp;
 use lettre::message::{Mailbox, MessageBuilder};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
@@ -35,10 +34,8 @@ const SEND_DEADLINE: Duration = Duration::from_secs(20);
 pub enum Addressee {
     /// The payer.
     Buyer {
-        /// Price of each line, in the order of the seats.
-        prices: Vec<Money>,
-        /// The amount paid and its parts.
-        breakdown: Breakdown,
+        /// The seats and places with their prices, and the parts of the amount paid.
+        receipt: Receipt,
         /// Address of all their tickets, which opens anywhere.
         ticket_url: String,
     },
@@ -46,6 +43,8 @@ pub enum Addressee {
     Holder {
         /// Name of the payer.
         from: String,
+        /// Seat names with their categories.
+        seats: Vec<(String, String)>,
         /// Address of each ticket, in the order of the seats.
         links: Vec<String>,
     },
@@ -56,6 +55,16 @@ impl Addressee {
     #[must_use]
     pub const fn is_buyer(&self) -> bool {
         matches!(self, Self::Buyer { .. })
+    }
+
+    /// Seat names with their categories.
+    fn seats(&self) -> Vec<(String, String)> {
+        match self {
+            Self::Buyer { receipt, .. } => {
+                receipt.lines().map(|(name, category, _)| (name, category.to_owned())).collect()
+            }
+            Self::Holder { seats, .. } => seats.clone(),
+        }
     }
 }
 
@@ -80,8 +89,6 @@ pub struct TicketMail {
     pub place: String,
     /// The beginning in the theatre's zone, written for people.
     pub starts: String,
-    /// Seat names with their categories.
-    pub seats: Vec<(String, String)>,
     /// The tickets themselves; none where they could not be read, and in a rush.
     pub attachments: Option<Attachments>,
     /// When it was written.

@@ -305,8 +305,8 @@ mod tests {
         let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
         let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
         let total = Money::new(2_500, price.currency);
-        let seats = vec![line(7, "C7"), line(8, "C8")];
-        let place = SuggestionView { seats, total, breakdown: None, together: Adjacency::Row, orphans: 0 };
+        let place =
+            SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Adjacency::Row, orphans: 0 };
         assert_eq!(in_words(&place), "C7 and C8, together, €25.00.");
         assert_eq!((in_people(1), in_people(4)), ("1 person".to_owned(), "4 people".to_owned()));
     }

@@ -218,6 +218,7 @@ pub(super) fn amount_field(
 
 /// A labelled select of values and their words. Without a chosen value the first is chosen.
 pub(super) fn choice(form: &Form, name: &'static str, label: String, options: Vec<(String, String)>) -> Markup {
+    let (invalid, described_by, below) = error_attributes(form, name, name);
     let chosen = form.get(name);
     let options = options.into_iter().map(|(value, words)| {
         let is_chosen = value == chosen;
@@ -227,7 +228,10 @@ pub(super) fn choice(form: &Form, name: &'static str, label: String, options: Ve
     view! {
         <div class="field">
             <label for=name>{label}</label>
-            <select id=name name=name>{options}</select>
+            <div class="field-message">
+                <select id=name name=name aria-invalid=invalid aria-describedby=described_by>{options}</select>
+                {below}
+            </div>
         </div>
     }
     .into_markup()

@@ -28,8 +28,10 @@ pub enum Refusal {
     AmountBeyond(Money, Money),
     /// Not a whole number from 0 to this one.
     NoNumber(u32),
-    /// Not a percentage from 0 to this one, or one with more than two decimals.
+    /// Not a percentage from 0 to this one, or one with more than two decimal places.
     NoPercentage(u16),
+    /// Not one of the options.
+    NoChoice,
     /// Not a reason: empty, or longer than a line of this many characters.
     NoReason(usize),
     /// Another error, in the reader's language.
@@ -109,15 +111,27 @@ impl Form {
         number.unwrap_or_default()
     }
 
-    /// A percentage in basis points, from 0 to `most`, written as `7.5` or `7,50`; otherwise 0, and the field is
-    /// refused.
+    /// A percentage in basis points, from 0 to `most`, written as `7.5` or `7,50`. A blank field is 0. Another text is
+    /// 0, and the field is refused.
     pub fn basis_points_up_to(&mut self, field: impl AsRef<str>, most: u16) -> u16 {
+        if self.filled(&field).is_none() {
+            return 0;
+        }
         let points = parse_amount(self.get(&field), 2).and_then(|points| u16::try_from(points).ok());
         let points = points.filter(|points| *points <= most);
         if points.is_none() {
             self.refuse(field, Refusal::NoPercentage(most / 100));
         }
         points.unwrap_or_default()
+    }
+
+    /// The chosen option. A blank field is the default. Another text is the default, and the field is refused.
+    pub fn choice<T: FromStr + Default>(&mut self, field: impl AsRef<str>) -> T {
+        let chosen = self.filled(&field).map_or_else(|| Ok(T::default()), |text| text.parse::<T>());
+        if chosen.is_err() {
+            self.refuse(field, Refusal::NoChoice);
+        }
+        chosen.unwrap_or_default()
     }
 
     /// An amount in minor units, written as `12.50` or `12,50`; otherwise `None`, and the field is refused.
@@ -184,6 +198,7 @@ impl Refusal {
             Self::AmountBeyond(least, most) => say!("field.amount_beyond", least = *least, most = *most),
             Self::NoNumber(most) => say!("field.no_number", least = 0_u32, most = *most),
             Self::NoPercentage(most) => say!("field.no_percentage", most = *most),
+            Self::NoChoice => say!("field.no_choice"),
             Self::NoReason(most) => say!("field.no_reason", most = *most),
             Self::Message(words) => words.clone(),
         }

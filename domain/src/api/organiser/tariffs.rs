@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::pricing::{Charges, Format};
+use crate::pricing::{Format, TaxAndFee};
 
 /// Tariff of a theatre. Amounts are minor units of its currency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +23,9 @@ pub struct TariffView {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, i64>))]
     pub surcharge: BTreeMap<Format, i64>,
-    /// Taxes and fees.
-    #[serde(default, skip_serializing_if = "Charges::is_default")]
-    pub charges: Charges,
+    /// Taxes and fees. An answer has them; without them a request keeps the present ones.
+    #[serde(default)]
+    pub tax_and_fee: Option<TaxAndFee>,
     /// Version of the tariff. A change names the version that it was made from. 0: never set.
     #[serde(default)]
     pub version: u32,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::StatusCode;
 use domain::VariantName;
 use domain::api::organiser::{TariffRequest, TariffView};
-use domain::pricing::{Charges, MAX_AMOUNT_MINOR, MAX_PERCENT, MAX_TAX_BASIS_POINTS, Tariff};
+use domain::pricing::{MAX_AMOUNT_MINOR, MAX_PERCENT, MAX_TAX_BASIS_POINTS, Tariff, TaxAndFee};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -64,7 +64,7 @@ fn empty_tariff() -> TariffView {
         matinee_percent: 100,
         prime_percent: 100,
         surcharge: BTreeMap::new(),
-        charges: Charges::default(),
+        tax_and_fee: Some(TaxAndFee::default()),
         version: 0,
     }
 }
@@ -76,7 +76,7 @@ fn view_of(tariff: &Tariff, version: i32) -> TariffView {
         matinee_percent: tariff.matinee_percent.into(),
         prime_percent: tariff.prime_percent.into(),
         surcharge: tariff.surcharge.iter().map(|(format, minor)| (*format, minor.cast_signed())).collect(),
-        charges: tariff.charges,
+        tax_and_fee: Some(tariff.tax_and_fee),
         version: version.unsigned_abs(),
     }
 }
@@ -86,11 +86,17 @@ fn view_of(tariff: &Tariff, version: i32) -> TariffView {
 /// # Errors
 /// 400 with the name of an invalid price; 409 after a concurrent change.
 pub async fn set(state: &BackofficeState, action: &StaffAction<'_>, request: &TariffRequest) -> ApiResult<Answer> {
-    let tariff = checked(&request.tariff)?;
+    let mut tariff = checked(&request.tariff)?;
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
+    if request.tariff.tax_and_fee.is_none()
+        && let Some((present, _)) = find_tariff(&mut begun.tx, action.theatre).await?
+    {
+        // If it is another version than the request names, the write below fails.
+        tariff.tax_and_fee = present.tax_and_fee;
+    }
     let (before, now) = (request.tariff.version.cast_signed(), begun.now);
     if !write(&mut begun.tx, action.theatre, &tariff, before, now).await? {
         let detail = "Someone else has changed the prices in the meantime. Look at them again, then change them.";
@@ -111,7 +117,8 @@ fn checked(view: &TariffView) -> ApiResult<Tariff> {
             Problem::new(Code::PriceInvalid, format!("The percentage {what} is {value}; it is 0 to {MAX_PERCENT}."))
         })
     };
-    let Charges { tax_basis_points: rate, fee_minor: fee, .. } = view.charges;
+    let tax_and_fee = view.tax_and_fee.unwrap_or_default();
+    let TaxAndFee { tax_basis_points: rate, fee_minor: fee, .. } = tax_and_fee;
     if rate > MAX_TAX_BASIS_POINTS {
         let detail = format!("The tax rate is {rate} hundredths of a percent; it is 0 to {MAX_TAX_BASIS_POINTS}.");
         return Err(Problem::new(Code::PriceInvalid, detail));
@@ -128,7 +135,7 @@ fn checked(view: &TariffView) -> ApiResult<Tariff> {
         matinee_percent: percent(view.matinee_percent, "of a matinee")?,
         prime_percent: percent(view.prime_percent, "of the evening")?,
         surcharge: surcharge.collect::<ApiResult<_>>()?,
-        charges: view.charges,
+        tax_and_fee,
     })
 }
 
@@ -211,11 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn charges_are_kept_up_to_their_limits() {
+    fn tax_and_fee_are_accepted_up_to_their_limits() {
         let with = |tax_basis_points, fee_minor| {
-            let charges = Charges { tax_basis_points, fee_minor, ..Charges::default() };
-            let tariff = checked(&TariffView { charges, ..empty_tariff() });
-            tariff.map(|tariff| view_of(&tariff, 1).charges == charges).map_err(|problem| problem.code())
+            let tax_and_fee = TaxAndFee { tax_basis_points, fee_minor, ..TaxAndFee::default() };
+            let tariff = checked(&TariffView { tax_and_fee: Some(tax_and_fee), ..empty_tariff() });
+            tariff.map(|tariff| tariff.tax_and_fee == tax_and_fee).map_err(|problem| problem.code())
         };
         assert_eq!(with(MAX_TAX_BASIS_POINTS, MAX_AMOUNT_MINOR), Ok(true));
         assert_eq!(with(MAX_TAX_BASIS_POINTS + 1, 0), Err(Code::PriceInvalid));

@@ -16,7 +16,9 @@ use platform::ids;
 use selling::bookings;
 use tickets::{MAIL_LEASE_MS, MailError, MailLane, NoticeMail, SEND_WITHIN};
 
-/// First pause after a failure, milliseconds; doubles, with full jitter. Retries end with [`deadline`].
+/// Maximum number of attempts, about a week of the longest pauses. Retries also end with [`deadline`].
+const MAX_TRIES: i32 = 2_000;
+/// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Maximum pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 600_000;
@@ -39,18 +41,18 @@ async fn take(state: &BackofficeState) -> sqlx::Result<Option<DueMail>> {
 
 async fn send(state: &BackofficeState, due: DueMail) {
     let booking = due.booking_id;
-    let sent = timeout(SEND_WITHIN, build_and_send(state, &due)).await;
-    let now = state.clock.now();
-    let retry_at = now.plus_ms(ids::backoff_ms(FIRST_PAUSE_MS, due.mail_tries, LONGEST_PAUSE_MS));
-    let noted = match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
-        Ok(()) => sql::mark_mailed(&state.pg, &due, now).await,
-        Err(cause) if deadline(&due) <= retry_at => {
-            tracing::error!(%booking, %cause, "gave up the mail about the move of {booking}");
-            sql::mark_mailed(&state.pg, &due, now).await
-        }
-        Err(cause) => {
-            tracing::warn!(%booking, %cause, "sending the mail about the move of {booking} failed; it is retried");
-            sql::postpone_mail(&state.pg, &due, retry_at).await
+    let noted = if deadline(&due) <= state.clock.now() || due.mail_tries > MAX_TRIES {
+        tracing::error!(%booking, tries = due.mail_tries, "gave up the mail about the move of {booking}");
+        sql::mark_mailed(&state.pg, &due, state.clock.now()).await
+    } else {
+        let sent = timeout(SEND_WITHIN, build_and_send(state, &due)).await;
+        match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
+            Ok(()) => sql::mark_mailed(&state.pg, &due, state.clock.now()).await,
+            Err(cause) => {
+                tracing::warn!(%booking, %cause, "sending the mail about the move of {booking} failed; it is retried");
+                let pause = ids::backoff_ms(FIRST_PAUSE_MS, due.mail_tries, LONGEST_PAUSE_MS);
+                sql::postpone_mail(&state.pg, &due, state.clock.now().plus_ms(pause)).await
+            }
         }
     };
     if let Err(cause) = noted {

@@ -2,7 +2,7 @@
 //!
 //! A ticket counts on the day of its booking's confirmation, at its sale price, even if it was refunded later. Refunded
 //! tickets are counted beside it; their money is in the takings of the day of the refund. Taxes and fees follow from
-//! each line's price and the charges of its show.
+//! each line's price and the tax and fee of its show.
 
 use std::collections::{BTreeMap, HashMap};
 

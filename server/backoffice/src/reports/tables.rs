@@ -38,7 +38,7 @@ impl Table {
 }
 
 const SOLD: [&str; 8] =
-    ["currency", "bookings", "tickets", "gross_minor", "net_minor", "tax_minor", "fee_minor", "given_back"];
+    ["currency", "bookings", "tickets", "gross_minor", "given_back", "net_minor", "tax_minor", "fee_minor"];
 
 /// Returns the CSV file of a table. As the report of the table.
 pub(super) async fn file(
@@ -94,9 +94,9 @@ fn of_shows(shows: &[SoldShow]) -> String {
 
 /// The cells of [`SOLD`].
 fn cells(sold: &Sold) -> impl Iterator<Item = Cell> {
-    let sums = [sold.gross_minor, sold.net_minor, sold.tax_minor, sold.fee_minor];
-    let numbers = [sold.bookings, sold.tickets].into_iter().chain(sums).chain([sold.given_back]);
-    std::iter::once(Cell::from(&sold.currency)).chain(numbers.map(Cell::from))
+    let Sold { bookings, tickets, gross_minor, given_back, net_minor, tax_minor, fee_minor, .. } = sold;
+    let numbers = [bookings, tickets, gross_minor, given_back, net_minor, tax_minor, fee_minor];
+    std::iter::once(Cell::from(&sold.currency)).chain(numbers.map(|number| Cell::from(*number)))
 }
 
 fn of_funnel(report: &FunnelReport) -> String {

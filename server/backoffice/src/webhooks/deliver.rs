@@ -43,8 +43,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const FREED_SLOT_DELAY: Duration = Duration::from_millis(50);
 /// Lease of a delivery, milliseconds: longer than any timeout.
 const LEASE_MS: i64 = 2 * MINUTE_MS;
-/// Maximum number of attempts: with a back-off from five seconds to an hour, two to three hours.
-const MAX_TRIES: i32 = 12;
+/// Maximum number of attempts: with a back-off from five seconds to an hour, two hours on average.
+const MAX_TRIES: i32 = 14;
 /// Maximum back-off, milliseconds.
 const MAX_BACKOFF_MS: u64 = 60 * 60 * SECOND_MS.unsigned_abs();
 /// Maximum number of consecutive failures before an endpoint is switched off; its managers see the reason.

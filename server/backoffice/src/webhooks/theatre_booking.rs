@@ -17,7 +17,6 @@ struct StoredBooking {
     show_id: Uuid,
     state: String,
     money: String,
-    total_minor: i64,
     currency: String,
     version: i32,
     created_at: DateTime<Utc>,
@@ -26,7 +25,7 @@ struct StoredBooking {
 }
 
 const BOOKING: &str = "
-    SELECT booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
+    SELECT booking.reference, booking.show_id, booking.state, booking.money,
            booking.currency::text AS currency, booking.version, booking.created_at, booking.buyer_name,
            booking.buyer_email
     FROM bookings booking
@@ -69,7 +68,7 @@ pub(super) async fn read(
     // Returned seats are not in the current price.
     let prices = lines.iter().filter(|(.., is_returned)| !is_returned);
     let prices = prices.map(|(_, _, quantity, minor, _)| (*minor, quantity.unsigned_abs()));
-    let breakdown = show.charges.breakdown(prices, currency);
+    let breakdown = show.tax_and_fee.breakdown(prices, currency);
     let is_undone = booking_state == BookingState::Cancelled;
     let line = |(label, category, quantity, minor, given_back)| BookedLine {
         label,
@@ -92,7 +91,7 @@ pub(super) async fn read(
         starts_local: show.local_iso(show.starts_at),
         state: booking_state,
         money: row.money.parse().map_err(|_| corrupt("money"))?,
-        total: Money::new(row.total_minor, currency),
+        total: breakdown.total,
         breakdown,
         lines: lines.into_iter().map(line).collect(),
         refunds: refunds.into_iter().map(refund).collect(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use domain::VariantName;
 use domain::api::SeatKind;
-use domain::pricing::{Charges, Tariff, TaxStrategy};
+use domain::pricing::{Tariff, TaxAndFee, TaxStrategy};
 use domain::time::Timestamp;
 use strum::VariantArray;
 
@@ -123,7 +123,7 @@ fn a_run_a_day_later_plans_the_same_days_the_same_way() {
 }
 
 #[test]
-fn shows_have_the_prices_and_charges_an_organiser_saved_and_the_files_prices_for_the_rest() {
+fn shows_have_the_prices_and_tax_and_fee_an_organiser_saved_and_the_files_prices_for_the_rest() {
     let mut chain = demo();
     let theatre = &chain.file.theatres[0];
     let (id, of_file) = (theatre.id.clone(), theatre.tariff.clone());
@@ -135,16 +135,16 @@ fn shows_have_the_prices_and_charges_an_organiser_saved_and_the_files_prices_for
         matinee_percent: 100,
         prime_percent: 100,
         surcharge: BTreeMap::new(),
-        charges: Charges { strategy: TaxStrategy::Included, tax_basis_points: 1_300, fee_minor: 0 },
+        tax_and_fee: TaxAndFee { strategy: TaxStrategy::Included, tax_basis_points: 1_300, fee_minor: 0 },
     };
-    let contained = saved.charges.contained();
+    let contained = saved.tax_and_fee.contained();
     chain.price_by(HashMap::from([(id.clone(), saved)]));
     for (name, minor) in &of_file.base {
         let wanted = if name == left_out { *minor } else { 7_770 };
         assert_eq!(chain.file.theatres[0].tariff.base[name], wanted, "{name}");
     }
     let priced = week(&chain, NOW).into_iter().filter(|show| show.prices.contains(":7770"));
-    let priced: HashSet<_> = priced.map(|show| (show.screen, show.charges == contained)).collect();
+    let priced: HashSet<_> = priced.map(|show| (show.screen, show.tax_and_fee == contained)).collect();
     let screens = chain.file.theatres[0].screens.iter().map(|screen| (screen.id.clone(), true));
     assert_eq!(priced, screens.collect::<HashSet<_>>(), "all of {id}, and no others");
 }

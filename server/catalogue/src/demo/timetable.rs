@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
 use domain::layout::Area;
-use domain::pricing::{ContainedCharges, Format};
+use domain::pricing::{ContainedTaxAndFee, Format};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
@@ -39,7 +39,7 @@ pub(super) struct PlannedShow {
     /// Category to minor units, JSON.
     pub prices: String,
     /// The tax rate and the fee in the prices.
-    pub charges: ContainedCharges,
+    pub tax_and_fee: ContainedTaxAndFee,
     pub house_seats: Vec<SeatIndex>,
     /// Areas without seats, in their order.
     pub areas: Vec<Area>,
@@ -113,7 +113,7 @@ fn plan(
         format: entry.format,
         currency: theatre.currency.code().to_owned(),
         prices: serde_json::to_string(&prices.by_category).context("prices are always JSON")?,
-        charges: theatre.tariff.charges.contained(),
+        tax_and_fee: theatre.tariff.tax_and_fee.contained(),
         house_seats: chain.house_seats[&screen.id].clone(),
         areas: room.layout.areas().to_vec(),
     })

@@ -22,7 +22,7 @@ pub enum IdempotencyCount {
     Redis,
     /// Did the work, or found the answer in Postgres.
     Worked,
-    /// Asked the lock store, which has the keys of holds and counts as work.
+    /// Reached the lock store, which keeps the keys of holds; counted as work.
     Held,
     /// Redis did not answer.
     WithoutRedis,

@@ -255,16 +255,10 @@ impl Code {
         }
     }
 
-    /// True if waiting may make a retry of the same request succeed, 503 aside. A limit of seats stays reached.
+    /// Returns true if a retry of the same request may succeed soon, 503 aside. A limit of seats stays reached, and a
+    /// waiting list stays full for long.
     pub(super) const fn is_worth_repeating(self) -> bool {
-        matches!(
-            self,
-            Self::StillRunning
-                | Self::WaitingListFull
-                | Self::WaitingRoom
-                | Self::TooManyDeclines
-                | Self::TooManyAttempts
-        )
+        matches!(self, Self::StillRunning | Self::WaitingRoom | Self::TooManyDeclines | Self::TooManyAttempts)
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Totals {
     pub fees: i64,
     /// Of bookings that are neither confirmed nor final.
     pub pending: i64,
+    /// Payments that the gateway decides later without their payer. A count.
+    pub undecided: usize,
 }
 
 #[derive(Default)]
@@ -264,7 +266,8 @@ impl Books<'_> {
         );
     }
 
-    /// Waits until there is no finding, and returns the sums. Fails with the findings that stay.
+    /// Waits until there is no finding and the gateway has decided all payments, and returns the sums. Fails with the
+    /// findings that stay. A payment decided afterwards would be recorded by no server if the test ends them.
     pub async fn wait_until_balanced(&self) -> Totals {
         let mut last = vec!["the books were not read yet".to_owned()];
         let mut again = tokio::time::interval(std::time::Duration::from_millis(200));
@@ -272,8 +275,13 @@ impl Books<'_> {
             loop {
                 again.tick().await;
                 match self.findings().await.map(|(findings, totals)| (findings.all(), totals)) {
-                    Ok((findings, totals)) if findings.is_empty() => return totals,
-                    Ok((findings, _)) => last = findings,
+                    Ok((findings, totals)) if findings.is_empty() && totals.undecided == 0 => return totals,
+                    Ok((findings, totals)) => {
+                        last = findings;
+                        last.extend(
+                            (totals.undecided > 0).then(|| format!("{} payments are undecided", totals.undecided)),
+                        );
+                    }
                     Err(cause) => last = vec![format!("the books could not be read: {cause:#}")],
                 }
             }
@@ -378,7 +386,8 @@ fn check_money(bookings: &BTreeMap<Uuid, BookingRow>, payments: &[Payment], find
         of_booking.charged += booking.till_in;
         of_booking.refunded += booking.till_out;
     }
-    let mut totals = Totals { bookings: bookings.len(), ..Totals::default() };
+    let undecided = payments.iter().filter(|payment| payment.status == Status::Pending).count();
+    let mut totals = Totals { bookings: bookings.len(), undecided, ..Totals::default() };
     for booking in bookings.values() {
         let of_booking = taken.remove(&booking.id).unwrap_or_default();
         totals.money_in += of_booking.charged;

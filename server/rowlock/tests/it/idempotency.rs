@@ -543,7 +543,7 @@ async fn update_counts(tx: &mut sqlx::PgConnection) -> (i64, i64) {
 async fn storing_an_answer_is_a_heap_only_update() {
     let world = World::start(0, &[]).await;
     let now = platform::clock::now();
-    let intents = ["one", "another", "at once"].map(|key| {
+    let intents = ["one", "another", "at-once"].map(|key| {
         let key = IdempotencyKey::of_form(key).expect("a key");
         Intent::new("ann", key, "POST /", &json!({}))
     });

@@ -1,10 +1,10 @@
 //! Taxes and fees: every view of a sale has the same parts of its total, in the database as in the domain.
 
 use domain::money::Currency;
-use domain::pricing::{ContainedCharges, MAX_AMOUNT_MINOR, MAX_TAX_BASIS_POINTS};
+use domain::pricing::{ContainedTaxAndFee, MAX_AMOUNT_MINOR, MAX_TAX_BASIS_POINTS};
 
 use crate::box_office::{desk_path, hired, sale, seller_with_open_till};
-use crate::organiser::{API, organiser, post, post_ok, room, screen_of, visitor_of, week};
+use crate::organiser::{API, organiser, post, post_ok, room, screen_of, set_prices, visitor_of, week};
 use crate::prelude::*;
 
 /// Parts of a seat's price: 18 % are added to 100.00, then a fee of 1.50.
@@ -27,11 +27,11 @@ fn parts(seats: i64) -> Value {
     json!({ "subtotal": subtotal, "taxes": taxes, "fees": fees, "total": total })
 }
 
-/// Sets the tariff: 100.00 for a seat, a fifth more at weekends, with these charges.
-async fn set_charges(olga: &mut Browser, charges: Value) -> (StatusCode, Value) {
+/// Sets the tariff: 100.00 for a seat, a fifth more at weekends, with these tax and fee.
+async fn set_tax_and_fee(olga: &mut Browser, tax_and_fee: Value) -> (StatusCode, Value) {
     let (_, before) = olga.get(&format!("{API}/tariff")).await;
-    let tariff = json!({ "base": { "gold": NET }, "weekend_percent": 120, "matinee_percent": 100,
-        "prime_percent": 100, "charges": charges, "version": before["version"] });
+    let tariff = json!({ "base": { "gold": NET, "silver": NET }, "weekend_percent": 120, "matinee_percent": 100,
+        "prime_percent": 100, "tax_and_fee": tax_and_fee, "version": before["version"] });
     post(olga, "/tariff", json!({ "tariff": tariff, "reason": "A new tax." })).await
 }
 
@@ -47,14 +47,14 @@ async fn every_view_of_a_sale_has_the_same_parts() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let screen = screen_of(&mut olga, &room("A-B")).await;
-    expect_answer(set_charges(&mut olga, added_tax_and_fee()).await, StatusCode::OK);
+    expect_answer(set_tax_and_fee(&mut olga, added_tax_and_fee()).await, StatusCode::OK);
     let ann = visitor_of(&world, &plan_show(&mut olga, &screen, "open").await);
     let show = format!("/api/v1/shows/{}", ann.show);
 
     let plan = expect_answer(ann.get(&format!("{show}/plan")).await, StatusCode::OK);
     assert_eq!(plan["categories"][0]["price"], euros(GROSS));
     let best = expect_answer(ann.get(&format!("{show}/best?count=2")).await, StatusCode::OK);
-    assert_eq!(best["suggestions"][0]["breakdown"], parts(2), "{best}");
+    assert_eq!(best["suggestions"][0]["total"], euros(2 * GROSS), "{best}");
     let hold = expect_answer(ann.hold(&[0, 1]).await, StatusCode::CREATED);
     assert_eq!((&hold["breakdown"], &hold["total"]), (&parts(2), &euros(2 * GROSS)));
     assert_eq!(ann.current_hold().await["breakdown"], parts(2));
@@ -90,16 +90,16 @@ async fn every_view_of_a_sale_has_the_same_parts() {
         assert_eq!(minor, [GROSS, NET, TAX, FEE].map(|part| Some(3 * part)), "{report}");
     }
     let films = expect_answer(max.page(&format!("{API}/reports/csv/films")).await, StatusCode::OK);
-    let names = "\"gross_minor\",\"net_minor\",\"tax_minor\",\"fee_minor\"";
-    let sums = format!("\"Tide\",\"EUR\",3,4,{},{},{},{},1\r\n", 3 * GROSS, 3 * NET, 3 * TAX, 3 * FEE);
+    let names = "\"gross_minor\",\"given_back\",\"net_minor\",\"tax_minor\",\"fee_minor\"";
+    let sums = format!("\"Tide\",\"EUR\",3,4,{},1,{},{},{}\r\n", 3 * GROSS, 3 * NET, 3 * TAX, 3 * FEE);
     assert!(films.contains(names) && films.ends_with(&sums), "{films}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn charges_outside_their_limits_are_refused() {
+async fn tax_and_fee_have_limits_and_stay_when_a_request_omits_them() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    for (charges, code) in [
+    for (tax_and_fee, code) in [
         (json!({ "tax_basis_points": MAX_TAX_BASIS_POINTS + 1 }), "price_invalid"),
         (json!({ "fee_minor": MAX_AMOUNT_MINOR + 1 }), "price_invalid"),
         (json!({ "tax_basis_points": 70_000 }), "malformed"),
@@ -108,16 +108,19 @@ async fn charges_outside_their_limits_are_refused() {
         (json!({ "strategy": "none" }), "malformed"),
         (json!({ "tax": 700 }), "malformed"),
     ] {
-        expect_problem(set_charges(&mut olga, charges).await, StatusCode::BAD_REQUEST, code);
+        expect_problem(set_tax_and_fee(&mut olga, tax_and_fee).await, StatusCode::BAD_REQUEST, code);
     }
     assert_eq!(world.count("SELECT count(*) FROM theatre_tariffs").await, 0);
     let most = json!({ "strategy": "added", "tax_basis_points": MAX_TAX_BASIS_POINTS, "fee_minor": MAX_AMOUNT_MINOR });
-    let set = expect_answer(set_charges(&mut olga, most.clone()).await, StatusCode::OK);
-    assert_eq!((&set["charges"], &olga.get(&format!("{API}/tariff")).await.1), (&most, &set));
+    let set = expect_answer(set_tax_and_fee(&mut olga, most.clone()).await, StatusCode::OK);
+    assert_eq!((&set["tax_and_fee"], &olga.get(&format!("{API}/tariff")).await.1), (&most, &set));
+    // A program that knows neither tax nor fee does not remove them.
+    set_prices(&mut olga, &["gold"]).await;
+    assert_eq!(olga.get(&format!("{API}/tariff")).await.1["tax_and_fee"], most);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tariff_stored_before_charges_existed_is_read_and_its_shows_have_none() {
+async fn tariff_stored_before_tax_and_fee_existed_is_read_and_its_shows_have_none() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     world
@@ -128,7 +131,8 @@ async fn tariff_stored_before_charges_existed_is_read_and_its_shows_have_none() 
         )
         .await;
     let (_, tariff) = olga.get(&format!("{API}/tariff")).await;
-    assert_eq!((&tariff["base"]["gold"], tariff.get("charges")), (&json!(1_250), None), "{tariff}");
+    let none = json!({ "strategy": "included", "tax_basis_points": 0, "fee_minor": 0 });
+    assert_eq!((&tariff["base"]["gold"], &tariff["tax_and_fee"]), (&json!(1_250), &none), "{tariff}");
     let screen = screen_of(&mut olga, &room("A-B")).await;
     let ann = visitor_of(&world, &plan_show(&mut olga, &screen, "open").await);
     let hold = expect_answer(ann.hold(&[0, 1]).await, StatusCode::CREATED);
@@ -138,21 +142,26 @@ async fn tariff_stored_before_charges_existed_is_read_and_its_shows_have_none() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn moved_draft_keeps_its_charges_and_its_price_follows_the_day() {
+async fn moved_show_prices_new_categories_with_the_present_tax_and_fee_and_keeps_its_own() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let screen = screen_of(&mut olga, &room("A-B")).await;
-    expect_answer(set_charges(&mut olga, added_tax_and_fee()).await, StatusCode::OK);
+    expect_answer(set_tax_and_fee(&mut olga, Value::Null).await, StatusCode::OK);
     let draft = plan_show(&mut olga, &screen, "planned").await;
-    let lower = json!({ "strategy": "added", "tax_basis_points": 500, "fee_minor": 0 });
-    expect_answer(set_charges(&mut olga, lower).await, StatusCode::OK);
-    let saturday = json!({ "screen": screen["id"], "start": { "at": "2030-01-12T20:00", "version": 1 },
-        "reason": "A better day." });
-    let moved = post_ok(&mut olga, &format!("/programme/{}/move", text(&draft["id"])), saturday).await;
-    // 120.00 and 18 % are 141.60.
-    assert_eq!(moved["prices"]["gold"], 14_160 + FEE, "{moved}");
-    let kept = "SELECT count(*) FROM shows WHERE sales = 'planned' AND (tax_basis_points, fee_minor) = (1800, 150)";
+    expect_answer(set_tax_and_fee(&mut olga, added_tax_and_fee()).await, StatusCode::OK);
+
+    let mut silver = room("A-C");
+    (silver["categories"][0]["name"], silver["zones"][0]["category"]) = (json!("silver"), json!("silver"));
+    let screen = screen_of(&mut olga, &silver).await;
+    let start = json!({ "at": "2030-01-07T20:00", "version": 1 });
+    let to = json!({ "screen": screen["id"], "start": start, "reason": "A larger room." });
+    let moved = post_ok(&mut olga, &format!("/programme/{}/move", text(&draft["id"])), to).await;
+    assert_eq!(moved["prices"], json!({ "silver": GROSS }), "{moved}");
+    let kept = "SELECT count(*) FROM shows WHERE sales = 'planned' AND (tax_basis_points, fee_minor) = (0, 0)";
     assert_eq!(world.count(kept).await, 1);
+    for change in ["UPDATE shows SET tax_basis_points = 700", "UPDATE shows SET fee_minor = fee_minor + 1"] {
+        assert_refused(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, "keeps its tax rate");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,12 +171,12 @@ async fn contained_tax_is_the_same_in_the_database_and_in_the_domain() {
     let euro = Currency::parse("EUR").expect("a code");
     for tax_basis_points in [0, 1, 250, 700, 1_200, 1_800, 2_000, 4_999, MAX_TAX_BASIS_POINTS] {
         for fee_minor in [0, 1, 150, 99_999] {
-            let charges = ContainedCharges { tax_basis_points, fee_minor };
+            let tax_and_fee = ContainedTaxAndFee { tax_basis_points, fee_minor };
             for price in (0..300).chain((300..30_000).step_by(101)).chain([1_000_000_000, 100_000_000_000]) {
                 prices.push(price);
                 rates.push(tax_basis_points.cast_signed());
                 fees.push(fee_minor);
-                expected.push(charges.breakdown([(price, 1)], euro).taxes.minor);
+                expected.push(tax_and_fee.breakdown([(price, 1)], euro).taxes.minor);
             }
         }
     }

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::{BestView, SuggestionView};
 use domain::best_available::{MAX_SUGGESTIONS, SeatRequest, best_available};
+use domain::money::Money;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::wire::MAX_SECTIONS_PER_READER;
 use hyper::upgrade::OnUpgrade;
@@ -211,11 +212,10 @@ async fn best(
     let found = best_available(&show.layout, state_of, SeatRequest { count: query.count, category }, most);
     let suggestions = found.into_iter().map(|suggestion| {
         let seats: Vec<_> = suggestion.seats.iter().map(|seat| show.line(*seat)).collect();
-        let breakdown = show.breakdown(&seats, &[]);
+        let total = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
         SuggestionView {
             seats,
-            total: breakdown.total,
-            breakdown: Some(breakdown),
+            total: Money::new(total, show.currency),
             together: suggestion.together,
             orphans: suggestion.orphans as u32,
         }

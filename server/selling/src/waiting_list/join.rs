@@ -24,9 +24,6 @@ use seats::seat_locks::with_map;
 /// nothing has changed.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
-/// `Retry-After` of a full list: a browser repeats nothing after so long a pause.
-const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
-
 /// Maximum wait for one of the joins that a replica commits at once.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -93,11 +90,11 @@ async fn enter(
     sql::open_list(&mut tx, show.id, now).await?;
     let waiting = sql::count_waiting(&mut tx, show.id).await?;
     if waiting >= MAX_WAITING_PER_SHOW {
-        return Err(list_full(SHOW_FULL));
+        return Err(list_full());
     }
     if sql::count_lists_of(&mut tx, owner).await? >= MAX_LISTS_PER_PERSON {
         let detail = "You are waiting for ten shows, the most one person can. Leave one of the lists first.";
-        return Err(list_full(detail));
+        return Err(Problem::new(Code::WaitingListFull, detail));
     }
     let email = request.email.trim();
     if !sql::insert(&mut tx, ids::new_id(), show.id, owner, email, &wish, now).await? {
@@ -128,18 +125,15 @@ async fn refuse_early(
         return Ok(Some(already_waiting()));
     }
     let is_full = sql::count_waiting(&mut connection, show.id).await? >= MAX_WAITING_PER_SHOW;
-    Ok(is_full.then(|| list_full(SHOW_FULL)))
+    Ok(is_full.then(list_full))
 }
 
 fn already_waiting() -> Problem {
     Problem::new(Code::AlreadyWaiting, "You are in this line already. Leave it first if you want other seats.")
 }
 
-/// Detail of the refusal when a show's list is full.
-const SHOW_FULL: &str = "So many are waiting for this show that your turn would not come.";
-
-fn list_full(detail: &str) -> Problem {
-    Problem::new(Code::WaitingListFull, detail).with_retry_after(FULL_RETRY_AFTER)
+fn list_full() -> Problem {
+    Problem::new(Code::WaitingListFull, "So many are waiting for this show that your turn would not come.")
 }
 
 fn check(show: &Show, request: &WaitingRequest) -> ApiResult<EntryRequest> {
@@ -217,8 +211,6 @@ pub(super) async fn count_taking(state: &SellingState, entry: Uuid) -> ApiResult
 
 #[cfg(test)]
 mod tests {
-    use axum::response::IntoResponse;
-
     use super::*;
 
     #[test]
@@ -228,10 +220,5 @@ mod tests {
         assert_eq!(of(1), Some((1, 6_000_000)), "one join is allowed");
         assert_eq!(of(60_000), Some((6_000, 100)));
         assert_eq!(of(0), None);
-    }
-
-    #[test]
-    fn a_full_list_has_a_pause_after_which_no_browser_repeats_the_join() {
-        assert_eq!(list_full(SHOW_FULL).into_response().headers()["retry-after"], "60");
     }
 }

@@ -9,7 +9,7 @@ use lettre::message::{Mailbox, MultiPart};
 
 use super::attachments::{Attachments, QR_ID};
 use super::{Addressee, MailError, TicketMail, head};
-use crate::PARTS;
+use crate::PRICE_PART_NAMES;
 use crate::qr::Escaped;
 
 /// Longest piece of a foreign text in a mail, characters.
@@ -40,6 +40,7 @@ pub(super) struct MailText<'m> {
 impl<'m> MailText<'m> {
     /// `shows_qr`: with the code of the tickets as a picture.
     pub(super) fn of(mail: &'m TicketMail, shows_qr: bool) -> Self {
+        let seats = mail.addressee.seats();
         let from = match &mail.addressee {
             Addressee::Buyer { .. } => String::new(),
             Addressee::Holder { from, .. } => one_line(from),
@@ -52,7 +53,7 @@ impl<'m> MailText<'m> {
             place: one_line(&mail.place),
             reference: one_line(&mail.reference),
             holder: one_line(&mail.holder_name),
-            seats: mail.seats.iter().map(|(label, category)| (one_line(label), one_line(category))).collect(),
+            seats: seats.iter().map(|(label, category)| (one_line(label), one_line(category))).collect(),
             has_attachments: mail.attachments.is_some(),
             shows_qr,
         }
@@ -61,7 +62,7 @@ impl<'m> MailText<'m> {
 
 /// The whole mail, as it is sent.
 pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailError> {
-    let seats: Vec<&str> = mail.seats.iter().map(|(label, _)| label.as_str()).collect();
+    let seats: Vec<String> = mail.addressee.seats().into_iter().map(|(label, _)| label).collect();
     // The film comes last: a title that runs from right to left cannot swallow what follows it.
     let subject = format!("Your tickets {}: {}", seats.join(", "), mail.film);
     let head = head(from, (&mail.to_name, &mail.to_email), mail.at, &format!("ticket.{}", mail.name()), &subject)?;
@@ -107,14 +108,18 @@ fn put_text(text: &mut String, words: &MailText<'_>) -> fmt::Result {
     let MailText { addressee, from, film, starts, place, reference, holder, seats, has_attachments, .. } = words;
     write!(text, "{film}\n{starts}\n{place}\n\n")?;
     match addressee {
-        Addressee::Buyer { prices, breakdown, ticket_url } => {
-            for ((label, category), price) in seats.iter().zip(prices) {
+        Addressee::Buyer { receipt, ticket_url } => {
+            for ((label, category), (_, _, price)) in seats.iter().zip(receipt.lines()) {
                 writeln!(text, "  {label}  ({category})  {price}")?;
             }
-            for (name, amount) in breakdown.parts(PARTS) {
+            let mut parts = receipt.breakdown.parts(PRICE_PART_NAMES).peekable();
+            if parts.peek().is_some() {
+                text.push('\n');
+            }
+            for (name, amount) in parts {
                 writeln!(text, "  {name}  {amount}")?;
             }
-            write!(text, "\nFor {holder}\nPaid {}\nBooking {reference}\n\n", breakdown.total)?;
+            write!(text, "\nFor {holder}\nPaid {}\nBooking {reference}\n\n", receipt.breakdown.total)?;
             write!(text, "Your tickets, to show at the door:\n{ticket_url}\n\n{KEEP_IT}\n")?;
         }
         Addressee::Holder { links, .. } => {
@@ -181,8 +186,8 @@ fn put_html(html: &mut String, words: &MailText<'_>) -> fmt::Result {
     html.push_str("<p style=\"margin:0 0 24px;color:#555\">");
     let holder = Safe(&words.holder);
     match words.addressee {
-        Addressee::Buyer { breakdown, .. } => {
-            write!(html, "For {holder} · paid {}", Escaped(&breakdown.total.to_string()))?;
+        Addressee::Buyer { receipt, .. } => {
+            write!(html, "For {holder} · paid {}", Escaped(&receipt.breakdown.total.to_string()))?;
         }
         Addressee::Holder { .. } => write!(html, "For {holder}, from {}", Safe(&words.from))?,
     }
@@ -201,33 +206,39 @@ fn put_html(html: &mut String, words: &MailText<'_>) -> fmt::Result {
 
 /// A row for each seat, the buyer's with its price, the friend's with its ticket; then the parts of the total.
 fn put_rows(html: &mut String, words: &MailText<'_>) -> fmt::Result {
-    for (position, (label, category)) in words.seats.iter().enumerate() {
-        let (label, category) = (Safe(label), Safe(category));
-        write!(html, "<tr><td style=\"padding:4px 16px 4px 0;font-weight:700\">{label}</td>")?;
-        write!(html, "<td style=\"padding:4px 0;color:#555\">{category}</td>")?;
-        match words.addressee {
-            Addressee::Buyer { prices, .. } => {
-                if let Some(price) = prices.get(position) {
-                    put_amount(html, *price)?;
-                }
+    match words.addressee {
+        Addressee::Buyer { receipt, .. } => {
+            for (seat, (_, _, price)) in words.seats.iter().zip(receipt.lines()) {
+                put_seat(html, seat)?;
+                put_amount(html, price)?;
+                html.push_str("</tr>");
             }
-            Addressee::Holder { links, .. } => {
-                if let Some(link) = links.get(position) {
+            for (name, amount) in receipt.breakdown.parts(PRICE_PART_NAMES) {
+                write!(html, "<tr><td colspan=\"2\" style=\"padding:4px 16px 4px 0;color:#555\">{name}</td>")?;
+                put_amount(html, amount)?;
+                html.push_str("</tr>");
+            }
+        }
+        Addressee::Holder { links, .. } => {
+            let links = links.iter().map(Some).chain(std::iter::repeat(None));
+            for (seat, link) in words.seats.iter().zip(links) {
+                put_seat(html, seat)?;
+                if let Some(link) = link {
                     let link = Escaped(link);
                     write!(html, "<td style=\"padding:4px 0 4px 16px\"><a href=\"{link}\">Open the ticket</a></td>")?;
                 }
+                html.push_str("</tr>");
             }
-        }
-        html.push_str("</tr>");
-    }
-    if let Addressee::Buyer { breakdown, .. } = words.addressee {
-        for (name, amount) in breakdown.parts(PARTS) {
-            write!(html, "<tr><td colspan=\"2\" style=\"padding:4px 16px 4px 0;color:#555\">{name}</td>")?;
-            put_amount(html, amount)?;
-            html.push_str("</tr>");
         }
     }
     Ok(())
+}
+
+/// Begins the row of a seat: its name and category.
+fn put_seat(html: &mut String, (label, category): &(String, String)) -> fmt::Result {
+    let (label, category) = (Safe(label), Safe(category));
+    write!(html, "<tr><td style=\"padding:4px 16px 4px 0;font-weight:700\">{label}</td>")?;
+    write!(html, "<td style=\"padding:4px 0;color:#555\">{category}</td>")
 }
 
 fn put_amount(html: &mut String, amount: Money) -> fmt::Result {

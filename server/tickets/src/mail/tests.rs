@@ -2,24 +2,34 @@
 
 use super::mail_text::MailText;
 use super::*;
-use domain::money::Currency;
+use domain::api::SeatLine;
+use domain::money::{Currency, Money};
+use domain::pricing::Breakdown;
 
 fn euros(minor: i64) -> Money {
     Money::new(minor, Currency::parse("EUR").expect("a code"))
 }
 
-/// The buyer of two tickets, which contain this much tax and fees.
-fn buyer(taxes: i64, fees: i64, ticket_url: String) -> Addressee {
+/// The receipt of two tickets, which contain this much tax and fees.
+fn receipt(taxes: i64, fees: i64) -> Receipt {
     let [subtotal, taxes, fees, total] = [2_500 - taxes - fees, taxes, fees, 2_500].map(euros);
-    let breakdown = Breakdown { subtotal, taxes, fees, total };
-    Addressee::Buyer { prices: vec![euros(1_250); 2], breakdown, ticket_url }
+    let line = |seat| SeatLine { seat, label: format!("C{seat}"), category: "Gold".to_owned(), price: euros(1_250) };
+    Receipt { seats: vec![line(7), line(8)], places: Vec::new(), breakdown: Breakdown { subtotal, taxes, fees, total } }
 }
 
-const TICKETS: &str = "https://rowlock.example/tickets/7F";
+fn buyer(receipt: Receipt) -> Addressee {
+    Addressee::Buyer { receipt, ticket_url: "https://rowlock.example/tickets/7F".to_owned() }
+}
+
+/// The friend who gets two tickets with these links.
+pub(super) fn holder(from: &str, links: Vec<String>) -> Addressee {
+    let seats = ["C7", "C8"].map(|label| (label.to_owned(), "Gold".to_owned())).to_vec();
+    Addressee::Holder { from: from.to_owned(), seats, links }
+}
 
 pub(super) fn mail() -> TicketMail {
     TicketMail {
-        addressee: buyer(0, 0, TICKETS.to_owned()),
+        addressee: buyer(receipt(0, 0)),
         booking: Uuid::from_u128(7),
         reference: "K7QM-2XPA".to_owned(),
         to_name: "Ana Pérez".to_owned(),
@@ -28,7 +38,6 @@ pub(super) fn mail() -> TicketMail {
         film: "The Long Row".to_owned(),
         place: "Rialto, Screen 2".to_owned(),
         starts: "Saturday 21 November 2026, 20:15".to_owned(),
-        seats: vec![("C7".to_owned(), "Gold".to_owned()), ("C8".to_owned(), "Gold".to_owned())],
         attachments: None,
         at: Timestamp(1_795_000_000_000),
     }
@@ -133,11 +142,11 @@ fn a_ticket_mail_says_what_where_when_and_how_to_open_it() {
 
 #[test]
 fn a_buyer_reads_the_taxes_and_fees_in_the_total() {
-    let mail = |taxes, fees| TicketMail { addressee: buyer(taxes, fees, TICKETS.to_owned()), ..mail() };
+    let mail = |taxes, fees| TicketMail { addressee: buyer(receipt(taxes, fees)), ..mail() };
     let text = as_text(&mail(144, 300));
-    assert!(text.contains("€12.50\n  Subtotal  €20.56\n  Tax  €1.44\n  Fees  €3.00\n\n"), "{text}");
+    assert!(text.contains("€12.50\n\n  Before tax and fees  €20.56\n  Tax  €1.44\n  Fees  €3.00\n\n"), "{text}");
     let text = as_text(&mail(164, 0));
-    assert!(text.contains("€12.50\n  Subtotal  €23.36\n  Tax  €1.64\n\n"), "{text}");
+    assert!(text.contains("€12.50\n\n  Before tax and fees  €23.36\n  Tax  €1.64\n\n"), "{text}");
     let html = as_html(&mail(144, 300));
     let amounts = ["€12.50", "€12.50", "€20.56", "€1.44", "€3.00"];
     let cells = html.split("text-align:right\">").skip(1).filter_map(|cell| cell.split('<').next());
@@ -148,7 +157,7 @@ fn a_buyer_reads_the_taxes_and_fees_in_the_total() {
 fn a_friend_gets_each_ticket_and_not_its_price() {
     let link = |code: &str| format!("https://rowlock.example/tickets/{code}");
     let mail = TicketMail {
-        addressee: Addressee::Holder { from: "Ana Pérez".to_owned(), links: vec![link("A"), link("B")] },
+        addressee: holder("Ana Pérez", vec![link("A"), link("B")]),
         to_name: "Luís".to_owned(),
         to_email: "luis@example.org".to_owned(),
         ..mail()
@@ -203,7 +212,7 @@ fn the_html_has_a_row_for_each_seat_and_one_button_or_a_link_a_ticket() {
 
     // A ticket was revoked while the mail was written.
     let links = vec!["https://rowlock.example/tickets/A?a&b".to_owned()];
-    let friends = TicketMail { addressee: Addressee::Holder { from: "Ana <3".to_owned(), links }, ..mail() };
+    let friends = TicketMail { addressee: holder("Ana <3", links), ..mail() };
     let link = r#"<td style="padding:4px 0 4px 16px"><a href="https://rowlock.example/tickets/A?a&amp;b">Open the ticket</a></td>"#;
     let about = r#"</table>
 <p style="margin:0 0 24px;color:#555">For <bdi>Luís</bdi>, from <bdi>Ana &lt;3</bdi> · booking <bdi>K7QM-2XPA</bdi></p>
@@ -239,11 +248,14 @@ fn a_name_with_line_ends_adds_no_header() {
 #[test]
 fn a_name_with_tags_stays_text() {
     let hostile = r#"<script>alert(1)</script><a href="https://evil.example">'click'</a>"#;
+    let mut receipt = receipt(0, 0);
+    for line in &mut receipt.seats {
+        (line.label, line.category) = (hostile.to_owned(), hostile.to_owned());
+    }
     let html = as_html(&TicketMail {
         holder_name: hostile.to_owned(),
         film: hostile.to_owned(),
-        seats: vec![(hostile.to_owned(), hostile.to_owned())],
-        addressee: buyer(0, 0, format!("https://rowlock.example/\"{hostile}")),
+        addressee: Addressee::Buyer { receipt, ticket_url: format!("https://rowlock.example/\"{hostile}") },
         ..mail()
     });
     assert!(!html.contains("<script") && !html.contains("<a href=\"https://evil"), "{html}");

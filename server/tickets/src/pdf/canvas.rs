@@ -94,7 +94,7 @@ impl<'a> Canvas<'a> {
         fitted.is_complete
     }
 
-    /// Draws a line of text on its base line, up to the point `at`.
+    /// Draws a line of text whose right end is at `at`.
     pub(super) fn text_up_to(&mut self, at: (f32, f32), text: &str, style: Style, width: f32) {
         let letters = FontChoice { weight: style.weight, han: self.han };
         let fitted = wrap::fit(text, letters, style.size, TextBox::line(width));

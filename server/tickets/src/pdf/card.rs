@@ -6,7 +6,7 @@ use super::canvas::{Canvas, Colour, FRAME, INK, QUIET, Style, WHITE, hsl};
 use super::fonts::Weight;
 use super::wrap::{LEADING, SMALLEST, TextBox};
 use super::{PdfError, SHEET, Sheet};
-use crate::PARTS;
+use crate::PRICE_PART_NAMES;
 use crate::code::{group_qr_text, qr_text};
 use crate::qr::{self, Drawing};
 
@@ -124,7 +124,8 @@ pub(super) fn draw_receipt(canvas: &mut Canvas<'_>, receipt: &Receipt, place: us
     canvas.frame((x, y), (width, HEIGHT), 0.8, FRAME);
     canvas.text((x + PADDING, y + 30.0), "Receipt", style(14.0, Weight::Bold, INK), TextBox::line(inner));
     let seats = receipt.lines().map(|(name, category, price)| (format!("{name}, {category}"), price, Weight::Regular));
-    let parts = receipt.breakdown.parts(PARTS).map(|(name, amount)| (name.to_owned(), amount, Weight::Regular));
+    let parts = receipt.breakdown.parts(PRICE_PART_NAMES);
+    let parts = parts.map(|(name, amount)| (name.to_owned(), amount, Weight::Regular));
     let total = ("Total".to_owned(), receipt.breakdown.total, Weight::Bold);
     let lines: Vec<_> = seats.chain(parts).chain([total]).collect();
     let height = RECEIPT_LINE.min(RECEIPT_HEIGHT / lines.len() as f32);

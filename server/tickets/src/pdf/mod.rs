@@ -228,17 +228,22 @@ mod tests {
     }
 
     #[test]
-    fn the_receipt_follows_the_last_card() {
+    fn a_receipt_after_full_sheets_is_on_one_more() {
         let [price, zero, total] =
             [1_250, 0, 12_500].map(|minor| Money::new(minor, Currency::parse("EUR").expect("a code")));
         let line = |seat| SeatLine { seat, label: format!("C{seat}"), category: "Gold".to_owned(), price };
         let breakdown = Breakdown { subtotal: total, taxes: zero, fees: zero, total };
         let receipt = Receipt { seats: (0..10).map(line).collect(), places: Vec::new(), breakdown };
-        for (count, pages) in [(1, 1), (2, 2), (10, 4)] {
-            let file = write(&Sheet { receipt: Some(receipt.clone()), ..sheet("Ana", count) }).expect("a file");
+        let pages = |count, receipt| {
+            let file = write(&Sheet { receipt, ..sheet("Ana", count) }).expect("a file");
             let text = String::from_utf8_lossy(&file);
             let count_of = |name: &str| text.matches(name).count();
-            assert_eq!(count_of("/Type /Page") - count_of("/Type /Pages"), pages, "{count} tickets");
+            count_of("/Type /Page") - count_of("/Type /Pages")
+        };
+        // Two tickets have three cards: one for each, and the party's.
+        for (count, without, with) in [(1, 1, 1), (2, 1, 2), (5, 2, 3), (8, 3, 4)] {
+            let drawn = (pages(count, None), pages(count, Some(receipt.clone())));
+            assert_eq!(drawn, (without, with), "{count} tickets");
         }
     }
 

@@ -15,7 +15,8 @@ use super::super::fields::{Field, choice, hidden};
 use super::super::{Desk, Form, Section, StaffPage};
 use crate::markup::IntoMarkup;
 use crate::pages::accounts::{state_words, username};
-use crate::pages::ticket::{PRICE_PARTS, SeatTicket, ShowFacts, receipt_card};
+use crate::pages::receipt::{PRICE_PARTS, receipt_card};
+use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::shell::{Head, Page};
 use crate::staff::islands::box_office::{means_words, newest_refund_in_words, seats_in_words};
 

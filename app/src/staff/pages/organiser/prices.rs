@@ -5,7 +5,7 @@ use domain::VariantName;
 use domain::api::organiser::TariffView;
 use domain::money::Currency;
 use domain::pricing::{
-    Charges, Format, MATINEE_BEFORE_MINUTE, MAX_AMOUNT_MINOR, MAX_PERCENT, MAX_TAX_BASIS_POINTS, TaxStrategy,
+    Format, MATINEE_BEFORE_MINUTE, MAX_AMOUNT_MINOR, MAX_PERCENT, MAX_TAX_BASIS_POINTS, TaxAndFee, TaxStrategy,
 };
 use language::{Arg, current, say, time_of_day};
 use leptos::prelude::*;
@@ -48,14 +48,14 @@ pub fn tariff_form(tariff: &TariffView, currency: Currency) -> Form {
     let percents =
         [(WEEKEND, tariff.weekend_percent), (MATINEE, tariff.matinee_percent), (PRIME, tariff.prime_percent)];
     let percents = percents.map(|(field, percent)| (field.as_ref().to_owned(), percent.to_string()));
-    let Charges { strategy, tax_basis_points: rate, fee_minor } = tariff.charges;
-    let charges = [
+    let TaxAndFee { strategy, tax_basis_points: rate, fee_minor } = tariff.tax_and_fee.unwrap_or_default();
+    let tax_and_fee = [
         (TAX_STRATEGY.to_owned(), strategy.as_str().to_owned()),
         (TAX_RATE.to_owned(), format!("{}.{:02}", rate / 100, rate % 100)),
         (FEE.to_owned(), decimal(fee_minor.cast_signed(), currency)),
     ];
     let version = ("version".to_owned(), tariff.version.to_string());
-    Form::new(prices.chain(surcharges).chain(percents).chain(charges).chain([version]))
+    Form::new(prices.chain(surcharges).chain(percents).chain(tax_and_fee).chain([version]))
 }
 
 /// The tariff of a sent form, without a version. It is valid only if no field is refused. A category with an empty field
@@ -72,13 +72,12 @@ pub fn read_tariff(form: &mut Form, currency: Currency) -> TariffView {
     let surcharge = extra.collect();
     let [weekend_percent, matinee_percent, prime_percent] =
         [WEEKEND, MATINEE, PRIME].map(|field| i64::from(form.whole_up_to(field, u32::from(MAX_PERCENT))));
-    let has_tax = form.filled(TAX_RATE).is_some();
-    let charges = Charges {
-        strategy: form.get(TAX_STRATEGY).parse().unwrap_or_default(),
-        tax_basis_points: if has_tax { form.basis_points_up_to(TAX_RATE, MAX_TAX_BASIS_POINTS) } else { 0 },
+    let tax_and_fee = Some(TaxAndFee {
+        strategy: form.choice(TAX_STRATEGY),
+        tax_basis_points: form.basis_points_up_to(TAX_RATE, MAX_TAX_BASIS_POINTS),
         fee_minor: price_in(form, FEE, currency).unwrap_or_default().unsigned_abs(),
-    };
-    TariffView { base, weekend_percent, matinee_percent, prime_percent, surcharge, charges, version: 0 }
+    });
+    TariffView { base, weekend_percent, matinee_percent, prime_percent, surcharge, tax_and_fee, version: 0 }
 }
 
 /// The price in a field, minor units; `None` if it is empty or refused.
@@ -132,14 +131,14 @@ pub fn prices_page(desk: Desk, form: Form, lines: Vec<PriceLine>, currency: Curr
                     <legend>{say!("organiser.surcharges")}</legend>
                     <div class="organiser-fields">{surcharges}</div>
                 </fieldset>
-                <fieldset class="organiser-wide">
-                    <legend>{say!("organiser.charges")}</legend>
+                <fieldset class="organiser-wide" aria-describedby="tax-and-fee-lead">
+                    <legend>{say!("organiser.tax_and_fee")}</legend>
+                    <p class="quiet small" id="tax-and-fee-lead">{say!("organiser.tax_and_fee_lead")}</p>
                     <div class="organiser-fields">
                         {choice(&form, TAX_STRATEGY, say!("organiser.tax_strategy"), strategies)}
                         {amount_field(&form, named(TAX_RATE), say!("organiser.tax_rate"), None, false)}
                         {amount_field(&form, named(FEE), say!("organiser.seat_fee"), Some(currency), false)}
                     </div>
-                    <p class="quiet small">{say!("organiser.charges_lead")}</p>
                 </fieldset>
                 <button class="button" r#type="submit" data-testid="set-prices">{say!("organiser.save")}</button>
             </form>
@@ -187,16 +186,23 @@ mod tests {
     }
 
     #[test]
-    fn a_tax_rate_has_two_decimals_and_a_maximum() {
+    fn a_tax_rate_has_two_decimal_places_and_a_maximum() {
         let rate = |typed| {
             let (form, tariff) = sent(&[("tax_strategy", "added"), ("tax_rate", typed), ("fee", "20")]);
-            assert_eq!((tariff.charges.strategy, tariff.charges.fee_minor), (TaxStrategy::Added, 2_000));
+            let tax_and_fee = tariff.tax_and_fee.expect("a form sends it");
+            assert_eq!((tax_and_fee.strategy, tax_and_fee.fee_minor), (TaxStrategy::Added, 2_000));
             let mut stored = tariff_form(&tariff, Currency::parse("INR").expect("a code"));
             assert_eq!(read_tariff(&mut stored, Currency::parse("INR").expect("a code")), tariff);
-            (tariff.charges.tax_basis_points, form.refusal("tax_rate").is_some())
+            (tax_and_fee.tax_basis_points, form.refusal("tax_rate").is_some())
         };
         assert_eq!(["18", "7,5", " 2.05 ", "50"].map(rate), [1_800, 750, 205, 5_000].map(|rate| (rate, false)));
         assert_eq!(["50.01", "7.125", "-1", "a fifth", "700"].map(rate), [(0, true); 5]);
+    }
+
+    #[test]
+    fn an_unknown_tax_strategy_is_refused() {
+        let is_refused = |typed| sent(&[("tax_strategy", typed)]).0.refusal("tax_strategy").is_some();
+        assert_eq!(["included", "added", "", "none"].map(is_refused), [false, false, false, true]);
     }
 
     #[test]
@@ -206,7 +212,7 @@ mod tests {
         assert_eq!(tariff.base, BTreeMap::from([("gold".to_owned(), 35_000)]));
         assert_eq!(tariff.surcharge, BTreeMap::from([(Format::Live, 5_000)]));
         assert_eq!((tariff.weekend_percent, tariff.matinee_percent, tariff.prime_percent), (120, 80, 100));
-        assert_eq!(tariff.charges, Charges::default(), "empty fields");
+        assert_eq!(tariff.tax_and_fee, Some(TaxAndFee::default()), "empty fields");
         let mut stored = tariff_form(&tariff, Currency::parse("INR").expect("a code"));
         assert_eq!(read_tariff(&mut stored, Currency::parse("INR").expect("a code")), tariff);
     }

@@ -158,7 +158,7 @@ pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> Markup {
             Column { day: day.clone(), words, up, down: 0 }
         })
         .collect();
-    let is_charged = sales.by_day.iter().any(|line| has_charges(&line.sold));
+    let has_tax_or_fee = sales.by_day.iter().any(|line| has_tax_or_fee(&line.sold));
     let rows = sales.by_day.iter().map(|line| {
         let sold = &line.sold;
         view! {
@@ -167,15 +167,15 @@ pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> Markup {
                 <td>{whole(sold.bookings)}</td>
                 <td>{whole(sold.tickets)}</td>
                 <td>{amount(sold.gross_minor, &sold.currency)}</td>
-                {is_charged.then(|| charge_cells(sold))}
+                {has_tax_or_fee.then(|| part_cells(sold))}
                 <td>{whole(sold.given_back)}</td>
             </tr>
         }
     });
     let rows = rows.collect_view();
     let sums = ["reports.day", "reports.bookings", "reports.tickets", "reports.gross"];
-    let charges = CHARGES.into_iter().filter(|_| is_charged);
-    let headings: Vec<_> = sums.into_iter().chain(charges).chain(["reports.given_back"]).collect();
+    let part_headings = PART_HEADINGS.into_iter().filter(|_| has_tax_or_fee);
+    let headings: Vec<_> = sums.into_iter().chain(part_headings).chain(["reports.given_back"]).collect();
     view! {
         {columns("chart-days", say!("reports.over_time"), described.clone(), &drawn, whole)}
         <p class="quiet small">{described}</p>
@@ -274,16 +274,16 @@ pub(super) fn numbers(caption: &'static str, columns: &[&'static str], rows: imp
     .into_markup()
 }
 
-/// Headings of [`charge_cells`].
-pub(super) const CHARGES: [&str; 3] = ["reports.net_sales", "booking.taxes", "booking.fees"];
+/// Headings of [`part_cells`].
+pub(super) const PART_HEADINGS: [&str; 3] = ["reports.net_sales", "booking.taxes", "booking.fees"];
 
 /// True if prices contained taxes or fees: tables have columns for them only then.
-pub(super) const fn has_charges(sold: &Sold) -> bool {
+pub(super) const fn has_tax_or_fee(sold: &Sold) -> bool {
     sold.tax_minor != 0 || sold.fee_minor != 0
 }
 
 /// The gross amount without taxes and fees, the taxes, the fees.
-pub(super) fn charge_cells(sold: &Sold) -> impl IntoView + use<> {
+pub(super) fn part_cells(sold: &Sold) -> impl IntoView + use<> {
     let [net, tax, fees] = [sold.net_minor, sold.tax_minor, sold.fee_minor].map(|minor| amount(minor, &sold.currency));
     view! { <td>{net}</td><td>{tax}</td><td>{fees}</td> }
 }

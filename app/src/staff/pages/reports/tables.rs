@@ -5,7 +5,7 @@ use language::say;
 use leptos::prelude::*;
 
 use super::super::when;
-use super::charts::{CHARGES, amount, charge_cells, has_charges, nothing, whole};
+use super::charts::{PART_HEADINGS, amount, has_tax_or_fee, nothing, part_cells, whole};
 use crate::markup::{IntoMarkup, Markup};
 
 /// Most rows on the page; the file has all.
@@ -29,7 +29,7 @@ pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> Markup {
     let bookings: i64 = sales.totals.iter().map(|sold| sold.bookings).sum();
     let back: i64 = sales.totals.iter().map(|sold| sold.given_back).sum();
     let sum = |minor: fn(&Sold) -> i64| listed(sales.totals.iter().map(|sold| amount(minor(sold), &sold.currency)));
-    let is_charged = sales.totals.iter().any(has_charges);
+    let has_tax_or_fee = sales.totals.iter().any(has_tax_or_fee);
     let net = listed(takings.totals.iter().map(|total| amount(total.net_minor, &total.currency)));
     let under_way = takings.totals.iter().filter(|total| total.under_way_minor > 0);
     let under_way = listed(under_way.map(|total| amount(total.under_way_minor, &total.currency)));
@@ -42,7 +42,7 @@ pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> Markup {
             {card("total-tickets", say!("reports.tickets"), whole(tickets))}
             {card("total-bookings", say!("reports.bookings"), whole(bookings))}
             {card("total-gross", say!("reports.gross"), sum(|sold| sold.gross_minor))}
-            {is_charged.then(|| view! {
+            {has_tax_or_fee.then(|| view! {
                 {card("total-net-sales", say!("reports.net_sales"), sum(|sold| sold.net_minor))}
                 {card("total-tax", say!("booking.taxes"), sum(|sold| sold.tax_minor))}
                 {card("total-fees", say!("booking.fees"), sum(|sold| sold.fee_minor))}
@@ -85,7 +85,7 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> Markup
         return nothing();
     }
     let most = lines.iter().map(|line| sold(line).tickets).max().unwrap_or(0);
-    let is_charged = lines.iter().any(|line| has_charges(sold(line)));
+    let has_tax_or_fee = lines.iter().any(|line| has_tax_or_fee(sold(line)));
     let rows = lines.iter().take(MAX_ROWS).map(|line| {
         let sold = sold(line);
         view! {
@@ -94,13 +94,13 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> Markup
                 <td>{whole(sold.tickets)}</td>
                 <td class="reports-bar">{bar(sold.tickets, most)}</td>
                 <td>{amount(sold.gross_minor, &sold.currency)}</td>
-                {is_charged.then(|| charge_cells(sold))}
+                {has_tax_or_fee.then(|| part_cells(sold))}
             </tr>
         }
     });
     let rows = rows.collect_view();
-    let charges = CHARGES.into_iter().filter(|_| is_charged);
-    let charges = charges.map(|heading| view! { <th scope="col">{say!(heading)}</th> }).collect_view();
+    let part_headings = PART_HEADINGS.into_iter().filter(|_| has_tax_or_fee);
+    let part_headings = part_headings.map(|heading| view! { <th scope="col">{say!(heading)}</th> }).collect_view();
     let left = lines.len().checked_sub(MAX_ROWS).filter(|left| *left > 0);
     let label = title.to_owned();
     view! {
@@ -113,7 +113,7 @@ fn with_bars<L>(title: &str, lines: &[L], column: String, name: fn(&L) -> Markup
                         <th scope="col">{say!("reports.tickets")}</th>
                         <td></td>
                         <th scope="col">{say!("reports.gross")}</th>
-                        {charges}
+                        {part_headings}
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use domain::api::moving::{MovePreview, MoveRequest};
 use domain::layout::{Category, Layout};
 use domain::money::Currency;
-use domain::pricing::{Charges, Format, PriceList, ShowSlot, Tariff};
+use domain::pricing::{Format, PriceList, ShowSlot};
 use domain::relocation::answer_until;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -144,8 +144,7 @@ pub(super) async fn check_screen_free(
     require_free_screen(tx, screen, zone, &wanted, Some(id)).await
 }
 
-/// Returns the prices for the new layout's categories: the show's own where it has one, else by the theatre's tariff
-/// with the show's charges.
+/// Returns the prices for the new layout's categories: the show's own where it has one, else the theatre's tariff.
 pub(super) async fn prices(
     state: &BackofficeState,
     theatre: &str,
@@ -161,7 +160,7 @@ pub(super) async fn prices(
     if new.is_empty() {
         return Ok(prices);
     }
-    let tariff = tariff_for(&mut *state.pg.acquire().await?, theatre, show).await?;
+    let tariff = tariffs::find_tariff(&mut *state.pg.acquire().await?, theatre).await?.map(|(tariff, _)| tariff);
     let is_priced = |name: &str| tariff.as_ref().is_some_and(|tariff| tariff.base.contains_key(name));
     let unpriced = room.categories().iter().filter(|one| known(&one.name).is_none() && !is_priced(&one.name));
     let unpriced: Vec<&str> = unpriced.map(Category::label).take(MAX_NAMED).collect();
@@ -174,19 +173,6 @@ pub(super) async fn prices(
         .map_err(|why| Problem::new(Code::PriceInvalid, format!("{why}.")))?;
     prices.extend(by_category);
     Ok(prices)
-}
-
-/// Returns the tariff of the theatre with the charges of the show: they never change.
-pub(super) async fn tariff_for(
-    connection: &mut PgConnection,
-    theatre: &str,
-    show: &MovingShow,
-) -> sqlx::Result<Option<Tariff>> {
-    let found = tariffs::find_tariff(connection, theatre).await?;
-    Ok(found.map(|(tariff, _)| {
-        let (tax_basis_points, fee_minor) = (show.tax_basis_points.unsigned_abs(), show.fee_minor.unsigned_abs());
-        Tariff { charges: Charges { tax_basis_points, fee_minor, ..tariff.charges }, ..tariff }
-    }))
 }
 
 pub(super) fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> ApiResult<ShowSlot> {
@@ -213,8 +199,6 @@ pub(super) struct MovingShow {
     pub format: String,
     pub currency: String,
     pub prices: Json<BTreeMap<String, i64>>,
-    pub tax_basis_points: i16,
-    pub fee_minor: i64,
     /// Version of all these.
     pub terms_version: i32,
 }
@@ -222,8 +206,7 @@ pub(super) struct MovingShow {
 pub(super) async fn load_show(connection: &mut PgConnection, theatre: &str, show: Uuid) -> ApiResult<MovingShow> {
     let found: Option<MovingShow> = sqlx::query_as(
         "SELECT show.screen_id, show.layout_id, film.title, film.running_minutes, show.cleaning_minutes, show.starts_at,
-                city.time_zone, show.format, show.currency, show.prices, show.tax_basis_points,
-                show.fee_minor, show.terms_version
+                city.time_zone, show.format, show.currency, show.prices, show.terms_version
          FROM shows show
          JOIN films film ON film.id = show.film_id
          JOIN screens screen ON screen.id = show.screen_id

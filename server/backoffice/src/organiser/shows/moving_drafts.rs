@@ -15,11 +15,11 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::moving::{MovingShow, check_screen_free, load_show, lock_screens, prices, slot, tariff_for};
+use super::moving::{MovingShow, check_screen_free, load_show, lock_screens, prices, slot};
 use super::week::{self, OrganisedRow};
 use super::{LOCAL_MINUTE, read_instant, terms, zone_of};
 use crate::BackofficeState;
-use crate::organiser::screens;
+use crate::organiser::{screens, tariffs};
 use crate::relocation::{self, LayoutPair, NewStart, RequestedMove};
 use admission::waiting_room;
 use catalogue::is_before_close;
@@ -48,7 +48,7 @@ pub(super) async fn move_draft(
     let own_screen = known.screen_id.clone();
     let screen = if screen.is_empty() { own_screen.as_str() } else { screen };
     let place = screens::facts(&mut connection, theatre, screen).await?;
-    let tariff = tariff_for(&mut connection, theatre, &known).await?;
+    let tariff = tariffs::find_tariff(&mut connection, theatre).await?.map(|(tariff, _)| tariff);
     drop(connection);
     let zone = zone_of(&known.time_zone)?;
     let starts_at = to_utc(read_instant(start.at.trim(), zone)?);

@@ -7,7 +7,7 @@ use domain::VariantName;
 use domain::api::organiser::{PlannedShow, PlannedShows, ShowsRequest, TermsOfSale};
 use domain::layout::{Area, Category, Layout};
 use domain::money::Currency;
-use domain::pricing::{ContainedCharges, Format, Tariff};
+use domain::pricing::{ContainedTaxAndFee, Format, Tariff};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -78,7 +78,7 @@ pub async fn plan(state: &BackofficeState, action: &StaffAction<'_>, request: &S
         language,
         format: request.format,
         currency,
-        charges: tariff.charges.contained(),
+        tax_and_fee: tariff.tax_and_fee.contained(),
         cleaning_minutes: request.cleaning_minutes,
         terms,
         house: &house,
@@ -246,7 +246,7 @@ struct PlanValues<'a> {
     pub language: &'a str,
     pub format: Format,
     pub currency: Currency,
-    pub charges: ContainedCharges,
+    pub tax_and_fee: ContainedTaxAndFee,
     pub cleaning_minutes: u32,
     pub terms: SaleTerms,
     /// House seats from the start.
@@ -282,8 +282,8 @@ async fn insert(tx: &mut PgConnection, common: &PlanValues<'_>, shows: &[NewShow
     .bind(common.terms.email_code)
     .bind(common.terms.per_instrument)
     .bind(common.house)
-    .bind(common.charges.tax_basis_points.cast_signed())
-    .bind(common.charges.fee_minor)
+    .bind(common.tax_and_fee.tax_basis_points.cast_signed())
+    .bind(common.tax_and_fee.fee_minor)
     .execute(&mut *tx)
     .await?;
     let numbers: Vec<i16> = (0_i16..).take(areas.len()).collect();

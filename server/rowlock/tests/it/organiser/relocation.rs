@@ -114,6 +114,22 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn mail_about_a_move_is_given_up_when_the_show_has_started() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    world.visitor().buy_seats(&[1, 2], "tok_paid").await;
+    let sent = || world.mails().iter().filter(|mail| mail.contains("remain valid")).count();
+    post_ok(&mut olga, &path(&world), move_body(&screen)).await;
+    wait_until("the mail is sent", || async { sent() == 1 }).await;
+    world.wait_for_count("it is noted", "SELECT count(*) FROM moved_bookings WHERE mailed_at IS NULL", 0).await;
+
+    world.execute("UPDATE shows SET starts_at = now() - interval '1 minute'").await;
+    world.execute("UPDATE moved_bookings SET mailed_at = NULL, mail_after = now()").await;
+    world.wait_for_count("it is given up", "SELECT count(*) FROM moved_bookings WHERE mailed_at IS NULL", 0).await;
+    assert_eq!(sent(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn show_moves_while_a_hanging_mail_server_blocks_mails() {
     let mail_server = HangingMailServer::open().await;
     let world = World::start(1, &[("SMTP_URL", mail_server.url.as_str())]).await;

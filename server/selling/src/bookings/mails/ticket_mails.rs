@@ -78,15 +78,11 @@ async fn to_buyer(
         places::of_booking(&mut connection, row, row.machine.total.currency).await?
     };
     let receipt = Receipt { breakdown: show.breakdown(&seats, &places), seats, places };
-    let lines = receipt.lines().map(|(name, category, price)| ((name, category.to_owned()), price));
-    let (seats, prices) = lines.unzip();
     // A link that opens anywhere: the booking's own page is for the browser that bought it, and mails are read on
     // phones.
     let ticket_url = format!("{}/tickets/{}", state.site.public_url, tickets::links::key_of(row.id));
-    let breakdown = receipt.breakdown;
-    let attachments = attachments(state, show, row, (tickets, Some(receipt)), &ticket_url);
-    let addressee = Addressee::Buyer { prices, breakdown, ticket_url };
-    Ok(mail(state, show, row, addressee, (seats, attachments)))
+    let attachments = attachments(state, show, row, tickets, Some(&receipt), &ticket_url);
+    Ok(mail(state, show, row, Addressee::Buyer { receipt, ticket_url }, attachments))
 }
 
 /// Builds the friend's mail. The booking's page is the buyer's own, so each ticket has a link that opens by its code.
@@ -102,10 +98,10 @@ async fn to_friend(state: &SellingState, show: &Show, row: &BookingRow) -> Resul
     let links = tickets.iter().map(|ticket| format!("{}/tickets/{}", state.site.public_url, ticket.code));
     let links: Vec<String> = links.collect();
     let first = links.first().map_or("", String::as_str);
-    let attachments = attachments(state, show, row, (tickets.as_slice(), None), first);
-    let addressee = Addressee::Holder { from: row.buyer.0.clone(), links };
-    let seats = tickets.into_iter().map(|ticket| (ticket.label, ticket.category));
-    Ok(Some(mail(state, show, row, addressee, (seats.collect(), attachments))))
+    let attachments = attachments(state, show, row, &tickets, None, first);
+    let seats = tickets.into_iter().map(|ticket| (ticket.label, ticket.category)).collect();
+    let addressee = Addressee::Holder { from: row.buyer.0.clone(), seats, links };
+    Ok(Some(mail(state, show, row, addressee, attachments)))
 }
 
 /// Returns the attachments of a mail; `None` where no tickets are left, where they exceed one file, and under high
@@ -114,7 +110,8 @@ fn attachments(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    (tickets, receipt): (&[Ticket], Option<Receipt>),
+    tickets: &[Ticket],
+    receipt: Option<&Receipt>,
     url: &str,
 ) -> Option<Attachments> {
     if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !try_count(state.clock.now()) {
@@ -131,7 +128,7 @@ fn attachments(
         running_minutes: show.running_minutes,
         written_at: state.clock.now(),
     };
-    let sheet = ticket_sheet(show, row.reference.clone(), row.holder.0.clone(), tickets.to_vec(), receipt);
+    let sheet = ticket_sheet(show, row.reference.clone(), row.holder.0.clone(), tickets.to_vec(), receipt.cloned());
     Some(Attachments { sheet, entry })
 }
 
@@ -144,7 +141,7 @@ fn mail(
     show: &Show,
     row: &BookingRow,
     addressee: Addressee,
-    (seats, attachments): (Vec<(String, String)>, Option<Attachments>),
+    attachments: Option<Attachments>,
 ) -> TicketMail {
     let to = if addressee.is_buyer() { row.buyer.clone() } else { row.holder.clone() };
     TicketMail {
@@ -157,7 +154,6 @@ fn mail(
         film: show.film.clone(),
         place: place(show),
         starts: show.starts_local.clone(),
-        seats,
         attachments,
         at: state.clock.now(),
     }

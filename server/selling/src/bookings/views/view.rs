@@ -168,7 +168,7 @@ pub(crate) fn compose(
         money: row.machine.money,
         seats,
         places,
-        total: row.machine.total,
+        total: breakdown.total,
         breakdown,
         buyer: person(&row.buyer),
         holder: person(&row.holder),

@@ -9,8 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::super::Addressee;
-use super::super::tests::{from, mail};
+use super::super::tests::{from, holder, mail};
 use super::*;
 
 /// A batch of the booking with that number, with a deadline far away.
@@ -23,8 +22,7 @@ fn batch(number: u128, mails: Vec<TicketMail>) -> MailBatch {
 
 fn holder_mail() -> TicketMail {
     let links = vec!["https://rowlock.example/tickets/A".to_owned()];
-    let addressee = Addressee::Holder { from: "Ana".to_owned(), links };
-    TicketMail { addressee, to_email: "luis@example.org".to_owned(), ..mail() }
+    TicketMail { addressee: holder("Ana", links), to_email: "luis@example.org".to_owned(), ..mail() }
 }
 
 /// A mail to an invalid address.

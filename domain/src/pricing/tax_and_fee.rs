@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
-use super::{HUNDRED_SQUARED, MAX_AMOUNT_MINOR, PriceError, round_half_up};
+use super::{BASIS_POINTS, MAX_AMOUNT_MINOR, PriceError, round_half_up};
 use crate::money::{Currency, Money};
 
 /// Maximum tax rate: 50 %.
@@ -25,11 +25,11 @@ pub enum TaxStrategy {
     Added,
 }
 
-/// Taxes and fees of a theatre, part of its tariff.
+/// Tax and fee of a theatre's tariff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
-pub struct Charges {
+pub struct TaxAndFee {
     /// Relation of the base prices to the tax.
     pub strategy: TaxStrategy,
     /// Tax rate in hundredths of a percent, at most 5,000: 700 is 7 %.
@@ -38,20 +38,20 @@ pub struct Charges {
     pub fee_minor: u64,
 }
 
-impl Charges {
-    /// True without tax and fee, for prices that contain the tax.
+impl TaxAndFee {
+    /// Returns true without tax and fee when base prices contain the tax.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The tax rate and the fee that prices from a tariff with these charges contain.
+    /// Returns the tax rate and the fee that prices by this tariff contain.
     #[must_use]
-    pub const fn contained(self) -> ContainedCharges {
-        ContainedCharges { tax_basis_points: self.tax_basis_points, fee_minor: self.fee_minor.cast_signed() }
+    pub const fn contained(self) -> ContainedTaxAndFee {
+        ContainedTaxAndFee { tax_basis_points: self.tax_basis_points, fee_minor: self.fee_minor.cast_signed() }
     }
 
-    /// Adds the charges to the price of a seat, minor units: returns what its buyer pays. A free seat stays free.
+    /// Returns the price that the buyer pays, minor units. A free seat stays free.
     ///
     /// # Errors
     /// [`PriceError::OutOfRange`] for a rate or a fee above its limit.
@@ -67,23 +67,22 @@ impl Charges {
         }
         let with_tax = match self.strategy {
             TaxStrategy::Included => price,
-            TaxStrategy::Added => round_half_up(price * (HUNDRED_SQUARED + u64::from(self.tax_basis_points))),
+            TaxStrategy::Added => round_half_up(price * (BASIS_POINTS + u64::from(self.tax_basis_points))),
         };
         Ok(with_tax + self.fee_minor)
     }
 }
 
-/// The tax rate and the fee that all prices of a show contain. They are stored with the show when it is planned and
-/// never change.
+/// The tax rate and the fee in the prices of a show. They are stored with the show when it is planned and never change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContainedCharges {
+pub struct ContainedTaxAndFee {
     /// Tax rate in hundredths of a percent.
     pub tax_basis_points: u16,
     /// Fee of each seat or place, minor units. It contains its own tax.
     pub fee_minor: i64,
 }
 
-impl ContainedCharges {
+impl ContainedTaxAndFee {
     /// Returns the parts of the total of these lines, each a price and a quantity.
     ///
     /// The tax is rounded half up for each seat, so the parts of several seats are the sums of each seat's parts. A
@@ -91,7 +90,7 @@ impl ContainedCharges {
     #[must_use]
     pub fn breakdown(self, lines: impl IntoIterator<Item = (i64, u32)>, currency: Currency) -> Breakdown {
         let rate = i64::from(self.tax_basis_points);
-        let gross = HUNDRED_SQUARED.cast_signed() + rate;
+        let gross = BASIS_POINTS.cast_signed() + rate;
         let mut sums = [0_i64; 3];
         for (price, quantity) in lines {
             let fee = self.fee_minor.min(price);
@@ -122,12 +121,12 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// The parts that a person reads, with these names of subtotal, taxes and fees: none of a total without taxes and
-    /// fees, and no amount that is zero.
+    /// Returns the parts to display with their names (subtotal, taxes, fees). Omits zero amounts. Empty without taxes
+    /// and fees.
     pub fn parts<T>(self, names: [T; 3]) -> impl Iterator<Item = (T, Money)> {
-        let has_charges = self.subtotal != self.total;
+        let has_tax_or_fee = self.subtotal != self.total;
         let amounts = [self.subtotal, self.taxes, self.fees];
-        names.into_iter().zip(amounts).filter(move |(_, amount)| has_charges && amount.minor != 0)
+        names.into_iter().zip(amounts).filter(move |(_, amount)| has_tax_or_fee && amount.minor != 0)
     }
 }
 
@@ -143,7 +142,7 @@ mod tests {
 
     /// Subtotal, taxes and fees, minor units.
     fn parts(tax_basis_points: u16, fee_minor: i64, lines: &[(i64, u32)]) -> [i64; 3] {
-        let breakdown = ContainedCharges { tax_basis_points, fee_minor }.breakdown(lines.iter().copied(), euro());
+        let breakdown = ContainedTaxAndFee { tax_basis_points, fee_minor }.breakdown(lines.iter().copied(), euro());
         [breakdown.subtotal, breakdown.taxes, breakdown.fees].map(|part| part.minor)
     }
 
@@ -158,34 +157,34 @@ mod tests {
     }
 
     #[test]
-    fn free_seat_has_no_charges_and_a_price_below_the_fee_is_all_fee() {
+    fn free_seat_has_neither_tax_nor_fee_and_a_price_below_the_fee_is_all_fee() {
         assert_eq!(parts(700, 150, &[(0, 3)]), [0; 3]);
         assert_eq!(parts(700, 150, &[(100, 2)]), [0, 0, 200]);
     }
 
     #[test]
     fn added_tax_is_rounded_like_prices_and_the_fee_follows() {
-        let price = |strategy, price| Charges { strategy, tax_basis_points: 1_800, fee_minor: 150 }.applied_to(price);
+        let price = |strategy, price| TaxAndFee { strategy, tax_basis_points: 1_800, fee_minor: 150 }.applied_to(price);
         assert_eq!(price(TaxStrategy::Added, 10_000), Ok(11_950));
         assert_eq!(price(TaxStrategy::Added, 1_250), Ok(1_630)); // 1475 is rounded to 1480
         assert_eq!(price(TaxStrategy::Included, 1_200), Ok(1_350));
         assert_eq!([TaxStrategy::Added, TaxStrategy::Included].map(|strategy| price(strategy, 0)), [Ok(0), Ok(0)]);
-        let no_fee = Charges { strategy: TaxStrategy::Added, tax_basis_points: 1_800, fee_minor: 0 };
+        let no_fee = TaxAndFee { strategy: TaxStrategy::Added, tax_basis_points: 1_800, fee_minor: 0 };
         assert_eq!(no_fee.applied_to(10_000), Ok(11_800));
     }
 
     #[test]
-    fn charges_above_their_limits_are_refused() {
-        let steep = Charges { tax_basis_points: MAX_TAX_BASIS_POINTS + 1, ..Charges::default() };
+    fn rate_or_fee_above_its_limit_is_refused() {
+        let steep = TaxAndFee { tax_basis_points: MAX_TAX_BASIS_POINTS + 1, ..TaxAndFee::default() };
         assert_eq!(steep.applied_to(0), Err(PriceError::OutOfRange("the tax rate")));
-        let dear = Charges { fee_minor: MAX_AMOUNT_MINOR + 1, ..Charges::default() };
+        let dear = TaxAndFee { fee_minor: MAX_AMOUNT_MINOR + 1, ..TaxAndFee::default() };
         assert_eq!(dear.applied_to(0), Err(PriceError::OutOfRange("the fee")));
     }
 
     #[test]
     fn parts_of_a_total_are_named_only_with_taxes_or_fees() {
-        let named = |rate, fee| {
-            let breakdown = ContainedCharges { tax_basis_points: rate, fee_minor: fee }.breakdown([(1_200, 1)], euro());
+        let named = |tax_basis_points, fee_minor| {
+            let breakdown = ContainedTaxAndFee { tax_basis_points, fee_minor }.breakdown([(1_200, 1)], euro());
             breakdown.parts(["net", "tax", "fee"]).map(|(name, amount)| format!("{name} {amount}")).collect::<Vec<_>>()
         };
         assert!(named(0, 0).is_empty());
@@ -219,9 +218,9 @@ mod tests {
             rate in 0..=MAX_TAX_BASIS_POINTS, fee in 0..=MAX_AMOUNT_MINOR, price in 1..=100_000_000_u64,
         ) {
             let price = price * 10;
-            let charges = Charges { strategy: TaxStrategy::Added, tax_basis_points: rate, fee_minor: fee };
-            let paid = charges.applied_to(price).expect("within limits").cast_signed();
-            let parts = charges.contained().breakdown([(paid, 1)], euro());
+            let tax_and_fee = TaxAndFee { strategy: TaxStrategy::Added, tax_basis_points: rate, fee_minor: fee };
+            let paid = tax_and_fee.applied_to(price).expect("within limits").cast_signed();
+            let parts = tax_and_fee.contained().breakdown([(paid, 1)], euro());
             prop_assert_eq!(parts.fees.minor, fee.cast_signed());
             prop_assert!((parts.subtotal.minor - price.cast_signed()).abs() <= 5, "{:?}", parts);
         }

@@ -7,7 +7,16 @@ COMMENT ON COLUMN shows.tax_basis_points IS
     'Tax rate in its prices, hundredths of a percent. Set when the show is planned, from the tariff; never changed.';
 COMMENT ON COLUMN shows.fee_minor IS 'Fee of each seat or place in its prices, minor units. As tax_basis_points.';
 
--- The tax in a price, rounded half up, as in domain::pricing::ContainedCharges: the fee contains its own tax.
+-- Receipts and reports of past sales are computed from these columns.
+CREATE FUNCTION refuse_other_tax_or_fee() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'show % keeps its tax rate and its fee', OLD.id USING ERRCODE = 'check_violation';
+END $$;
+CREATE TRIGGER shows_keep_their_tax_and_fee BEFORE UPDATE OF tax_basis_points, fee_minor ON shows FOR EACH ROW
+    WHEN ((NEW.tax_basis_points, NEW.fee_minor) IS DISTINCT FROM (OLD.tax_basis_points, OLD.fee_minor))
+    EXECUTE FUNCTION refuse_other_tax_or_fee();
+
+-- The tax in a price, rounded half up, as in domain::pricing::ContainedTaxAndFee: the fee contains its own tax.
 CREATE FUNCTION contained_tax(price_minor bigint, tax_basis_points smallint, fee_minor bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ((price_minor - least(fee_minor, price_minor)) * tax_basis_points + (10000 + tax_basis_points) / 2)
