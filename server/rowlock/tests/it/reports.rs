@@ -420,7 +420,7 @@ async fn csv_export_is_a_table_without_formulas() {
         String::from_utf8(bytes.to_vec()).expect("UTF-8")
     };
     let films = file("films").await;
-    let line = "\"'=HYPERLINK(\"\"http://evil.example\"\",\"\"Tide, \u{e9}tude\"\")\",\"EUR\",1,2,2500,2500,0,0,0\r\n";
+    let line = "\"'=HYPERLINK(\"\"http://evil.example\"\",\"\"Tide, \u{e9}tude\"\")\",\"EUR\",1,2,2500,0,2500,0,0\r\n";
     assert!(films.ends_with(line), "{films}");
     for table in ["days", "channels", "categories", "shows", "funnel", "takings"] {
         let text = file(table).await;
