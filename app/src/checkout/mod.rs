@@ -117,7 +117,7 @@ pub fn panel(session: MapSession) -> impl IntoView {
                 <button type="button" class="button cart-continue" data-testid="continue" hidden=move || has_begun.get()
                     on:click=continue_to_details>{say!("cart.continue")}</button>
             </div>
-            <p class="cart-includes" data-testid="cart-includes">{move || included(session)}</p>
+            <p class="cart-includes" data-testid="cart-includes">{move || included(session).unwrap_or_default()}</p>
             {details.error()}
             {move || match footer.get() {
                 CartFooter::Nothing => EitherOf3::A(()),
