@@ -1,4 +1,6 @@
 // Plans shows as an organiser does.
+import { randomUUID } from "node:crypto";
+
 import { expect, type Page } from "@playwright/test";
 
 import { press } from "./show.js";
@@ -24,4 +26,38 @@ export async function planWeek(page: Page, theatre: string, screen: string): Pro
   await press(planned.last());
   await page.waitForURL(/[0-9a-f-]{36}$/);
   return /[0-9a-f-]{36}$/.exec(page.url())?.[0] ?? "";
+}
+
+/** Creates a screen with this layout over the API, and returns its id. */
+export async function createScreen(page: Page, theatre: string, plan: object): Promise<string> {
+  const { id } = await send(page, theatre, "layouts", { plan });
+  const screen = await send(page, theatre, "screens", { name: `Screen ${randomUUID().slice(0, 8)}`, layout: id, reason: "A story." });
+  return screen.id;
+}
+
+/** Plans a show over the API, on a Monday evening: the price has no further percentage. */
+export async function planShow(page: Page, theatre: string, screen: string): Promise<string> {
+  const films = (await (await page.request.get(`/api/v1/theatres/${theatre}/films`)).json()) as { id: string }[];
+  const planned = await send(page, theatre, "programme", {
+    screen,
+    film: films[0]?.id,
+    language: "Hindi",
+    format: "2D",
+    from: "2031-01-06",
+    weeks: 1,
+    pattern: [{ weekday: "monday", times: ["20:15"] }],
+    cleaning_minutes: 20,
+    reason: "A story.",
+  });
+  return planned.shows?.[0]?.id ?? "";
+}
+
+/** Sends a request of an organiser. */
+async function send(page: Page, theatre: string, path: string, data: object): Promise<{ id: string; shows?: { id: string }[] }> {
+  const answer = await page.request.post(`/api/v1/theatres/${theatre}/${path}`, {
+    data,
+    headers: { "Idempotency-Key": randomUUID() },
+  });
+  expect(answer.ok(), await answer.text()).toBe(true);
+  return (await answer.json()) as { id: string; shows?: { id: string }[] };
 }

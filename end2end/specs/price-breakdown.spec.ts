@@ -1,10 +1,9 @@
 // A theatre adds a tax and a fee to its prices: the buyer reads both at checkout, on the booking and on the receipt.
-import { randomUUID } from "node:crypto";
-
 import type { Page } from "@playwright/test";
 
 import { expectAccessible, expectFitsPhone } from "../pages/accessibility.js";
 import { expectBookingState, payWith, readTickets } from "../pages/paying.js";
+import { createScreen, planShow } from "../pages/schedule.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
@@ -19,14 +18,21 @@ const PARTS = [
   ["Fees", "₹40.00"],
 ];
 const TOTAL = "₹630.00";
+const SIX_SEATS = {
+  sketch: 1,
+  name: "Six seats",
+  focus: { kind: "screen", at: [0, -60], width: 120 },
+  categories: [{ name: "taxed", label: "Taxed seats" }],
+  zones: [{ category: "taxed", rows: [{ rows: "A", seats: "1-6" }] }],
+};
 
 test("a tax and a fee of the theatre are named from the checkout to the receipt", async ({ newVisitor, anna }) => {
   test.setTimeout(120_000);
   const { page } = await newVisitor({ reducedMotion: "reduce" });
   await signInAsManager(page);
-  const screen = await newScreen(page);
+  const screen = await createScreen(page, THEATRE, SIX_SEATS);
   await setTaxAndFee(page);
-  const show = await planShow(page, screen);
+  const show = await planShow(page, THEATRE, screen);
 
   const hers = await anna.visit(show);
   await hers.hold(1);
@@ -59,20 +65,6 @@ async function expectPrices(page: Page): Promise<void> {
   await expect(page.getByTestId("price-total")).toHaveText(TOTAL);
 }
 
-/** Creates a screen of six seats over the API. */
-async function newScreen(page: Page): Promise<string> {
-  const plan = {
-    sketch: 1,
-    name: "Six seats",
-    focus: { kind: "screen", at: [0, -60], width: 120 },
-    categories: [{ name: "taxed", label: "Taxed seats" }],
-    zones: [{ category: "taxed", rows: [{ rows: "A", seats: "1-6" }] }],
-  };
-  const { id } = await act(page, "/layouts", { plan });
-  const screen = await act(page, "/screens", { name: `Screen ${randomUUID().slice(0, 8)}`, layout: id, reason: "A story." });
-  return screen.id;
-}
-
 /** Sets the prices in the form. A wrong rate keeps what was typed. */
 async function setTaxAndFee(page: Page): Promise<void> {
   const rate = page.locator("#tax_rate");
@@ -99,31 +91,4 @@ async function setTaxAndFee(page: Page): Promise<void> {
     await expect(page.getByTestId("organiser-done")).toBeVisible({ timeout: 5_000 });
   }).toPass({ timeout: 30_000 });
   await expect(rate).toHaveValue("18.00");
-}
-
-/** Plans a show over the API, on a Monday evening: the price has no further percentage. */
-async function planShow(page: Page, screen: string): Promise<string> {
-  const films = (await (await page.request.get(`/api/v1/theatres/${THEATRE}/films`)).json()) as { id: string }[];
-  const planned = await act(page, "/programme", {
-    screen,
-    film: films[0]?.id,
-    language: "Hindi",
-    format: "2D",
-    from: "2031-01-06",
-    weeks: 1,
-    pattern: [{ weekday: "monday", times: ["20:15"] }],
-    cleaning_minutes: 20,
-    reason: "A story.",
-  });
-  return planned.shows?.[0]?.id ?? "";
-}
-
-/** Sends a request of an organiser. */
-async function act(page: Page, path: string, data: object): Promise<{ id: string; shows?: { id: string }[] }> {
-  const answer = await page.request.post(`/api/v1/theatres/${THEATRE}${path}`, {
-    data,
-    headers: { "Idempotency-Key": randomUUID() },
-  });
-  expect(answer.ok(), await answer.text()).toBe(true);
-  return (await answer.json()) as { id: string; shows?: { id: string }[] };
 }

@@ -1,5 +1,6 @@
 //! The visitor's wish and hold: the cart, the requests that bring the hold to the wish, and offers of other seats.
 
+mod area_offers;
 pub(super) mod areas;
 pub mod cart;
 pub(super) mod offers;

@@ -215,6 +215,14 @@ impl SeatOffer {
         Self { seats: lines.iter().map(|line| line.seat).collect(), places: [].into(), words }
     }
 
+    /// Offers places in an area as an alternative to refused ones.
+    pub(super) fn places_instead(line: &PlaceLine) -> Self {
+        let places = [AreaQuantity { area: line.area, quantity: line.quantity }].into();
+        let names = listed(&[quantity_of(line).as_str()]);
+        let words = say!("map.take_instead", seats = Arg::Ours(&names), price = line.total());
+        Self { seats: [].into(), places, words }
+    }
+
     /// Offers seats and places that the visitor had before. `None` without a total price.
     pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
         let total = Money::total(lines.iter().map(|line| line.price).chain(places.iter().map(PlaceLine::total)))?;
@@ -326,6 +334,17 @@ mod tests {
         plan.sections[1].rows.clear();
         assert_eq!(found(plan.clone(), &[8], &[], &[]), None);
         assert_eq!(found(plan, &[3], &[8], &[3]), Some(vec![2]), "the party is not loaded");
+    }
+
+    #[test]
+    fn an_offer_of_places_names_their_number_and_area_with_the_total() {
+        let price = Money::new(2_000, Currency::parse("EUR").expect("a code"));
+        let label = "Balcony".to_owned();
+        let offer =
+            SeatOffer::places_instead(&PlaceLine { area: 1, label, category: "Gold".to_owned(), price, quantity: 2 });
+        assert_eq!(offer.words, "Take 2 × Balcony instead, €40.00");
+        assert!(offer.seats.is_empty());
+        assert_eq!(&*offer.places, &[AreaQuantity { area: 1, quantity: 2 }]);
     }
 
     #[test]

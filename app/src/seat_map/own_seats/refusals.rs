@@ -1,4 +1,4 @@
-//! Handles refused seats: says why, and offers others. Loads after the map, with the box that shows it.
+//! Handles refused seats and places: says why, and offers others. Loads after the map, with the box that shows it.
 
 use std::pin::Pin;
 
@@ -7,7 +7,7 @@ use domain::seats::SeatIndex;
 use leptos::wasm_split::wasm_split;
 
 use super::cart::{Cart, HoldIntent};
-use super::{offers, own_hold, wishes};
+use super::{area_offers, offers, own_hold, wishes};
 use crate::browser::calls::{self, Failure};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::deferred::SplitLoaderError;
@@ -46,7 +46,7 @@ pub fn refusal_part(
 async fn handle(session: MapSession, intent: HoldIntent, failure: Failure) {
     match (failure.code(), &failure) {
         ("seats_locked" | "seats_taken", Failure::Problem(problem)) if !problem.areas.is_empty() => {
-            refuse_places(session, &problem.areas, &failure);
+            refuse_places(session, &problem.areas);
         }
         ("seats_locked" | "seats_taken", Failure::Problem(problem)) => refuse_seats(session, &problem.seats),
         ("one_hold_per_show", _) => match calls::read::<HoldView>(&session.path("/hold")).await {
@@ -93,10 +93,15 @@ fn refuse_seats(session: MapSession, seats: &[SeatProblem]) {
     offers::offer_alternatives(session, &refused);
 }
 
-/// Handles a refusal because of full areas, whose places left it names.
-fn refuse_places(session: MapSession, areas: &[AreaProblem], failure: &Failure) {
+/// Handles a refusal because of full areas. Offers the refused places in another area.
+fn refuse_places(session: MapSession, areas: &[AreaProblem]) {
     let left: Vec<_> = areas.iter().map(|area| (area.area, area.left)).collect();
     session.merge_places_left(&left);
-    own_hold::change_cart(session, |cart| cart.refused(&[], &left));
-    session.notice.set(Some(Notice::failed(failure)));
+    let count = session.cart.with_untracked(|cart| area_offers::refused_count(cart, areas));
+    let has_others = own_hold::change_cart(session, |cart| {
+        cart.refused(&[], &left);
+        !cart.is_empty()
+    });
+    let offer = area_offers::offer_places(session, areas, count);
+    session.notice.set(Some(Notice { offer, ..Notice::others_status(has_others).with_shortages(areas) }));
 }
