@@ -15,6 +15,7 @@
 //! | `browser` | API calls, clock, storage and events of the browser |
 //! | `payment_retry` | data that survives a failed payment |
 //! | `shell`, `markup`, `site` | the document around a page, its rendered parts, and the addresses of its files |
+//! | `legal_links` | links to the operator's terms, privacy policy and imprint |
 //!
 //! To add a page or a page of staff: the recipes in CONTRIBUTING.md. To add an island: a module here,
 //! behind the feature of the WebAssembly module that contains it; `frontend/static/boot.js` finds that module by the
@@ -29,6 +30,8 @@ pub mod booking_status;
 pub mod browser;
 #[cfg(feature = "show")]
 pub mod checkout;
+#[cfg(feature = "ssr")]
+pub mod legal_links;
 #[cfg(feature = "ssr")]
 mod markup;
 #[cfg(feature = "ssr")]

@@ -15,7 +15,7 @@ use leptos::tachys::html::doctype;
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::markup::{IntoMarkup, Markup};
-use crate::{markup, site};
+use crate::{legal_links, markup, site};
 
 /// A town, theatre or other thing with its own page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -276,6 +276,7 @@ fn footer(chooser: impl IntoView) -> impl IntoView {
                 <a href="/search">{say!("site.search_all")}</a>
                 <a href="/bookings/find">{say!("mailed.find_title")}</a>
                 <a href="/api/openapi.json">{say!("site.api")}</a>
+                {legal_links::get().in_footer()}
             </nav>
             {chooser}
         </footer>

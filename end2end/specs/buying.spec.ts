@@ -22,6 +22,23 @@ test("a paid seat is sold for all visitors, and the ticket's QR code is readable
   expect(await entry.text()).toMatch(/BEGIN:VEVENT[\s\S]*DESCRIPTION:C7/);
 });
 
+test("the checkout names the terms of sale, if the operator has set them", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
+  const his = await ben.visit(show.id);
+  await his.hold(show.seat("C", "6"));
+  await his.openCart();
+  await expect(ben.page.getByTestId("pay")).toBeVisible();
+  await expect(his.cart.getByRole("link")).toHaveCount(0);
+
+  const hers = await anna.visit(show.id, process.env.SHORT_HOLD_URL);
+  await hers.hold(show.seat("C", "7"));
+  await hers.openCart();
+  const terms = hers.cart.getByRole("link", { name: "terms", exact: true });
+  await expect(terms).toHaveAttribute("href", "https://cinema.example/terms");
+  await expect(terms).toHaveAttribute("target", "_blank");
+  await expect(terms.locator("..")).toHaveText("By paying you accept the terms.");
+});
+
 test("each seat of a booking has a ticket, and one mail has all tickets", async ({ request, anna }) => {
   const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
   const page = await anna.visit(show.id);

@@ -50,6 +50,11 @@ pub fn set_value(id: &str, value: &str) {
     }
 }
 
+/// The markup inside the element with this id; `None` without one.
+pub fn markup_of(id: &str) -> Option<String> {
+    js_sys::Reflect::get(&element(id)?, &"innerHTML".into()).ok()?.as_string()
+}
+
 /// A new element, not on the page yet.
 pub fn new_element(name: &str) -> Option<web_sys::Element> {
     window().document()?.create_element(name).ok()

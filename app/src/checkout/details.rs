@@ -194,6 +194,9 @@ pub fn form(session: MapSession, details: CheckoutForm) -> impl IntoView {
                     </select>
                 </div>
             </details>
+            {browser::markup_of(super::TERMS_NOTE).map(|note| view! {
+                <p class="details-small" hidden=move || is_free.get() inner_html=note></p>
+            })}
             <button type="submit" class="button details-pay" data-testid="pay" aria-disabled=move || if busy.get() { "true" } else { "false" }>
                 {move || match (busy.get(), is_free.get()) {
                     (true, _) => say!("common.one_moment"),

@@ -27,6 +27,9 @@ use crate::seat_map::{AREAS, SEATS, focus_seats, has_seats};
 /// Id of the element with the signed-in buyer, beside the island. Its page is never cached.
 pub const BUYER: &str = "signed-in-buyer";
 
+/// Id of the template with the line about the operator's terms, beside the island; absent without terms.
+pub const TERMS_NOTE: &str = "terms-note";
+
 /// Id of the waiting list's box, to which the cart links.
 pub(crate) const WAITING_LIST: &str = "waiting-list";
 

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::film::fact_items;
 use super::poster::poster_path;
 use crate::checkout::BUYER;
+use crate::legal_links;
 use crate::markup::{IntoMarkup, Markup};
 use crate::shell::{Head, Page, PageLink, WasmModule};
 use crate::show_island::{self, SHOW, SeatMap};
@@ -93,6 +94,7 @@ impl Page for SeatMapPage {
                 {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
                 <div id=SHOW hidden data-show=self.id.to_string() data-film=film data-offer-minutes=self.offer_minutes.to_string()
                     data-per-person=self.per_person.to_string()></div>
+                {legal_links::get().at_checkout()}
                 <SeatMap />
                 // In place of the map if its code does not load.
                 <p class="no-script not-started" role="alert">

@@ -27,6 +27,19 @@ impl SiteSettings {
     pub fn is_https(&self) -> bool {
         self.public_url.starts_with("https://")
     }
+
+    /// Checks the absolute address of a page outside Rowlock, to which our pages link.
+    ///
+    /// # Errors
+    /// The reason, to be read after the name of a setting.
+    pub fn check_page_url(&self, url: &str) -> Result<(), String> {
+        // The parser also accepts `https:host`, which browsers resolve against the address of the page.
+        let has_scheme = url.starts_with("https://") || (!self.is_https() && url.starts_with("http://"));
+        if has_scheme && Url::parse(url).is_ok() {
+            return Ok(());
+        }
+        Err("is no address of a page: https://host/path, or http:// if PUBLIC_URL is http:// too".to_owned())
+    }
 }
 
 /// Checks that an address is an origin: a scheme and a host. Links and allowed origins begin with it.
@@ -76,6 +89,18 @@ mod tests {
         }
         for bad in ["cinema.example", "ftp://cinema.example", "https://cinema.example/tickets", "https://", ""] {
             assert!(check_origin(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_another_site_has_tls_if_the_site_has_it() {
+        let site = |url: &str| SiteSettings { public_url: url.to_owned(), trusted_proxies: 0 };
+        let (tls, plain) = (site("https://seats.example"), site("http://127.0.0.1:3000"));
+        assert_eq!(tls.check_page_url("https://cinema.example/terms?version=2#top"), Ok(()));
+        assert!(tls.check_page_url("http://cinema.example/terms").is_err());
+        assert_eq!(plain.check_page_url("http://cinema.example/terms"), Ok(()));
+        for bad in ["", "/terms", "cinema.example/terms", "https:cinema.example", "https://", "javascript:alert(1)"] {
+            assert!(plain.check_page_url(bad).is_err(), "{bad}");
         }
     }
 

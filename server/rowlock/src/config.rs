@@ -55,6 +55,15 @@ pub struct Config {
     /// A folder of messages, read after each edit in place of those compiled in. For development.
     #[arg(long, env = "MESSAGES_DIR")]
     pub messages_dir: Option<PathBuf>,
+    /// The operator's terms of sale, `https://…`: every page links to them, and the checkout names them.
+    #[arg(long, env = "TERMS_URL")]
+    pub terms_url: Option<String>,
+    /// The operator's privacy policy, `https://…`: every page links to it.
+    #[arg(long, env = "PRIVACY_URL")]
+    pub privacy_url: Option<String>,
+    /// The operator's imprint, `https://…`: every page links to it.
+    #[arg(long, env = "IMPRINT_URL")]
+    pub imprint_url: Option<String>,
     /// Bearer token for `/metrics`; without it the page does not exist.
     #[arg(long, env = "METRICS_TOKEN", hide_env_values = true)]
     pub metrics_token: Option<String>,

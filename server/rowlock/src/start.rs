@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use admission::{AdmissionParts, AdmissionState, fairness, puzzles, waiting_room};
 use anyhow::Context;
+use app::legal_links::LegalLinks;
 use axum::extract::{FromRef, Request};
 use axum::response::Response;
 use backoffice::{BackofficeParts, BackofficeState, organiser, rehearsals, relocation, reports, webhooks};
@@ -137,6 +138,11 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         selling_state: selling,
     });
     web::files::set_site_version(&config.site_root);
+    app::legal_links::set(LegalLinks {
+        terms: config.terms_url.clone(),
+        privacy: config.privacy_url.clone(),
+        imprint: config.imprint_url.clone(),
+    });
     if let Some(folder) = &config.messages_dir {
         tracing::warn!(folder = %folder.display(), "messages are read from files for each page: for development only");
         language::read_messages_from(folder);

@@ -1,6 +1,6 @@
 //! The browser tests: Playwright on the whole product with fresh stores.
 //!
-//! Two servers share the stores, as replicas do. The second has short holds, for the tests of expiry.
+//! Two servers share the stores, as replicas do. The second has short holds, for the tests of expiry, and terms of sale.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +30,9 @@ const LEAVE_GRACE_MS: u32 = 3_000;
 const SHORT_LEAVE_GRACE_MS: u32 = 1_500;
 /// Duration of a hold on the second server, milliseconds.
 const SHORT_HOLD_MS: u32 = 4_000;
+
+/// Terms of sale of the second server, as in `end2end/specs/buying.spec.ts`.
+const TERMS_URL: &str = "https://cinema.example/terms";
 
 /// Minutes until the show begins: within the five in which sales are closed, and enough to load it.
 const BEGINS_IN_MINUTES: u64 = 4;
@@ -78,7 +81,7 @@ pub fn test(
     let normal = ServerSettings::on_free_port(folder, "rowlock", normal)?;
     let mut short = without_hold_limits();
     let short_times = [("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())];
-    short.extend(short_times.into_iter().chain([never_quiet]));
+    short.extend(short_times.into_iter().chain([never_quiet, ("TERMS_URL", TERMS_URL.to_owned())]));
     let short = ServerSettings::on_free_port(folder, "rowlock-short", short)?;
     for server in [&normal, &short] {
         product.start_server(processes, server, Output::File(folder.log(server.name)))?;

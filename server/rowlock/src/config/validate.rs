@@ -81,6 +81,13 @@ impl Config {
         if let Err(why) = check_origin(&self.site.public_url) {
             complain("PUBLIC_URL", why);
         }
+        for (setting, url) in
+            [("TERMS_URL", &self.terms_url), ("PRIVACY_URL", &self.privacy_url), ("IMPRINT_URL", &self.imprint_url)]
+        {
+            if let Some(Err(why)) = url.as_ref().map(|url| self.site.check_page_url(url)) {
+                complain(setting, why);
+            }
+        }
         if let Err((setting, why)) = Regions::of(&self.catalogue, &self.site.public_url) {
             complain(setting, why);
         }

@@ -34,6 +34,7 @@ mod interleavings;
 mod kills;
 mod languages;
 mod late_payments;
+mod legal_links;
 mod live;
 mod load_shedding;
 mod lock_store;

@@ -92,6 +92,26 @@ fn database_is_not_accepted_as_its_own_standby() {
 }
 
 #[test]
+fn legal_pages_need_an_absolute_address_with_tls_if_the_site_has_it() {
+    const TLS: &str = "https://cinema.example";
+    for setting in ["TERMS_URL", "PRIVACY_URL", "IMPRINT_URL"] {
+        let wrong = format!("{setting} is no address of a page: https://host/path");
+        for url in ["", "/terms", "cinema.example/terms", "javascript:alert(1)"] {
+            let (code, output) = run(&["serve"], &[(setting, url)]);
+            assert_eq!(code, Some(2), "{output}");
+            assert!(output.contains(&wrong), "{url}: {wrong} is not in:\n{output}");
+        }
+        let (_, output) = run(&["serve"], &[(setting, "http://cinema.example/terms"), ("PUBLIC_URL", TLS)]);
+        assert!(output.contains(&wrong), "{wrong} is not in:\n{output}");
+        for (scheme, site) in [("http", "http://127.0.0.1:3000"), ("https", "http://127.0.0.1:3000"), ("https", TLS)] {
+            let url = format!("{scheme}://cinema.example/terms");
+            let (_, output) = run(&["serve"], &[(setting, url.as_str()), ("PUBLIC_URL", site)]);
+            assert!(!output.contains(setting), "{url} at {site}: {output}");
+        }
+    }
+}
+
+#[test]
 fn cdn_settings_need_both_an_address_and_a_token() {
     let url = "https://cdn.example/purge";
     for (given, wrong) in [
