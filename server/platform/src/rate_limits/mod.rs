@@ -60,7 +60,8 @@ impl AddressAllowance {
     /// [`ADDRESSES_PER_NETWORK`] times both.
     #[must_use]
     pub const fn new((address, network): (&'static str, &'static str), burst: u32, each_ms: i64) -> Self {
-        let (network_burst, network_ms) = (burst * ADDRESSES_PER_NETWORK, each_ms / ADDRESSES_PER_NETWORK as i64);
+        let (network_burst, network_ms) =
+            (burst.saturating_mul(ADDRESSES_PER_NETWORK), each_ms / ADDRESSES_PER_NETWORK as i64);
         Self {
             address: Allowance { name: address, burst, each_ms },
             network: Allowance { name: network, burst: network_burst, each_ms: network_ms },
@@ -165,6 +166,12 @@ impl RateLimits {
     ) -> Result<(), RateLimited> {
         self.take(&of.address, address).await?;
         self.take(&of.network, network).await
+    }
+
+    /// Returns both tokens of an attempt from an address that succeeded.
+    pub async fn give_back_to_address(&self, of: &AddressAllowance, address: &str, network: &str) {
+        self.give_back(&of.address, address).await;
+        self.give_back(&of.network, network).await;
     }
 
     /// Takes a token if at least `reserved` are left after it; for work that needs Redis anyway, so this replica never

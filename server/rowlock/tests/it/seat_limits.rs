@@ -1,7 +1,7 @@
 //! Seat limits apply per person and per card, not per cookie: guests who give an account's address, and cards entered
 //! on the gateway's page.
 
-use crate::accounts::{mails_about, register_proven};
+use crate::accounts::{mails_about, register_and_log_in, register_proven};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::late_payments::{self, expire, open_payment};
 use crate::prelude::*;
@@ -178,6 +178,13 @@ async fn show_with_email_codes_counts_seats_by_address() {
     };
     assert_eq!(pay(&booked[0]).await.1["state"], "CONFIRMED");
     assert_person_limit(&pay(&booked[1]).await);
+    // The first visitor signs in to another account: its seats still count for the address.
+    register_and_log_in(&world, "other@example.org").await;
+    let signed_in = "INSERT INTO account_visitors (owner, account_id, joined_at)
+                     SELECT booking.owner, account.id, now() FROM bookings booking, accounts account
+                     WHERE booking.state = 'CONFIRMED'";
+    world.execute(signed_in).await;
+    assert_person_limit(&pay(&booked[1]).await);
 }
 
 async fn pay_on_page(visitor: &Visitor, page: &str, card: &str) {
@@ -274,6 +281,24 @@ async fn one_card_pays_up_to_its_limit_for_any_visitor() {
     assert_eq!(world.count("SELECT count(DISTINCT instrument) FROM payment_instruments").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 3);
     world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_payments_of_one_booking_are_limited_as_checkouts() {
+    let world = world_with_limits(1, (10, Some(1)), &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
+    let ann = world.visitor();
+    let (_, booking) = ann.check_out(&[1, 2]).await;
+    let mut refused = 0;
+    while ann.pay(&booking, Some("tok_paid@1111.a")).await.1["code"] == "instrument_limit" {
+        refused += 1;
+        assert!(refused <= 24, "no limit");
+    }
+    assert!(refused >= 8, "{refused}");
+    let limited = ann.pay(&booking, Some("tok_paid@1111.a")).await;
+    expect_problem(limited, StatusCode::TOO_MANY_REQUESTS, "too_many_attempts");
+    let other = world.visitor();
+    let (_, booking) = other.check_out(&[5]).await;
+    assert_eq!(other.pay(&booking, Some("tok_paid@2222.a")).await.1["state"], "CONFIRMED", "others are not affected");
 }
 
 #[tokio::test(flavor = "multi_thread")]

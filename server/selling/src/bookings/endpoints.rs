@@ -106,11 +106,12 @@ async fn read(
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, wrong_state, still_running"),
         (status = 410, body = ProblemView, description = "hold_expired"),
-        (status = 429, body = ProblemView, description = "person_limit, too_many_declines, instrument_limit"),
+        (status = 429, body = ProblemView, description = "person_limit, too_many_declines, instrument_limit, too_many_attempts"),
         (status = 503, body = ProblemView, description = "gateway_unavailable: the hold is kept; nothing was charged")))]
 async fn pay(
     State(state): State<SellingState>,
     visitor: Visitor,
+    address: ClientAddress,
     ApiPath(booking): ApiPath<Uuid>,
     key: IdempotencyKey,
     prefer: Prefer,
@@ -122,7 +123,7 @@ async fn pay(
         let began = Instant::now();
         let mut turn = state.commits.turn(&visitor.owner, booking).await?;
         // After the idempotency key: a replayed answer reads no store.
-        let answer = confirm::confirm(&state, &visitor, booking, (&request, &intent), &mut turn).await;
+        let answer = confirm::confirm(&state, (&visitor, &address), booking, (&request, &intent), &mut turn).await;
         telemetry::confirmed(began.elapsed());
         answer
     };

@@ -16,7 +16,7 @@ use http::idempotency::{Answer, Intent};
 use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::accounts;
 use platform::ids;
-use platform::rate_limits::Allowance;
+use platform::rate_limits::{AddressAllowance, Allowance};
 use seats::seat_locks::with_map;
 
 /// Bounds the wait for each lock: of the key, of the list (which other joins, or the planner of offers,
@@ -177,27 +177,36 @@ pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent
 /// Rate limit of take-overs of one offer, from all devices: each locks the entry and calls the lock store.
 const TAKE_OFFER: Allowance = Allowance { name: "waiting-list-offer", burst: 10, each_ms: 6_000 };
 
-/// Derives the limit of joins from the address's limit of seat requests per minute: a tenth as burst, then a
-/// hundredth a minute; `None`: unlimited. One visitor is in a few lists at most anyway.
-fn of_address(tries_a_minute: u32) -> Option<Allowance> {
-    let each_ms = 6_000_000_i64.checked_div(i64::from(tries_a_minute))?;
-    Some(Allowance { name: "waiting-list-address", burst: (tries_a_minute / 10).max(1), each_ms })
+/// Minimum refill of an address's limit, milliseconds: that of its network is a sixteenth.
+const MIN_REFILL_MS: i64 = 16;
+
+/// Derives the limits of joins from the address's limit of seat requests per minute; `None`: unlimited. Without the
+/// network's limit a few of its addresses could fill a list.
+fn of_address(tries_a_minute: u32) -> Option<AddressAllowance> {
+    let (burst, each_ms) = burst_and_refill(tries_a_minute)?;
+    Some(AddressAllowance::new(("waiting-list-address", "waiting-list-network"), burst, each_ms))
 }
 
-/// Counts a join from this address.
+/// A tenth of the limit as burst, then a hundredth a minute.
+fn burst_and_refill(tries_a_minute: u32) -> Option<(u32, i64)> {
+    let each_ms = 6_000_000_i64.checked_div(i64::from(tries_a_minute))?;
+    Some(((tries_a_minute / 10).max(1), each_ms.max(MIN_REFILL_MS)))
+}
+
+/// Counts a join from this address and its network.
 ///
 /// # Errors
 /// 429.
 async fn count_join(state: &SellingState, address: &ClientAddress) -> ApiResult<()> {
     match of_address(state.admission_settings.holds_per_address_min) {
-        Some(of) => Ok(state.rate_limits.take(&of, &address.0).await?),
+        Some(of) => Ok(state.rate_limits.take_from_address(&of, &address.0, &address.network()).await?),
         None => Ok(()),
     }
 }
 
 async fn return_token(state: &SellingState, address: &ClientAddress) {
     if let Some(of) = of_address(state.admission_settings.holds_per_address_min) {
-        state.rate_limits.give_back(&of, &address.0).await;
+        state.rate_limits.give_back_to_address(&of, &address.0, &address.network()).await;
     }
 }
 
@@ -215,10 +224,10 @@ mod tests {
 
     #[test]
     fn the_join_limit_is_derived_from_the_seat_request_limit() {
-        let of = |tries| of_address(tries).map(|of| (of.burst, of.each_ms));
-        assert_eq!(of(1_200), Some((120, 5_000)));
-        assert_eq!(of(1), Some((1, 6_000_000)), "one join is allowed");
-        assert_eq!(of(60_000), Some((6_000, 100)));
-        assert_eq!(of(0), None);
+        assert_eq!(burst_and_refill(1_200), Some((120, 5_000)));
+        assert_eq!(burst_and_refill(1), Some((1, 6_000_000)), "one join is allowed");
+        assert_eq!(burst_and_refill(60_000), Some((6_000, 100)));
+        assert_eq!(burst_and_refill(u32::MAX), Some((u32::MAX / 10, MIN_REFILL_MS)));
+        assert_eq!(burst_and_refill(0), None);
     }
 }

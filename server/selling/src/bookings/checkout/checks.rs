@@ -245,7 +245,8 @@ pub(crate) async fn recheck_all(
     Ok(checked.collect())
 }
 
-/// Returns the records of these buyers, in their order. One query covers both rules, since every sale needs it.
+/// Returns the records of these buyers, in their order. One query covers both rules, since every sale needs it. A
+/// guest's booking counts for its mailbox even if the guest signs in to some account later.
 /// Bookings of a mailbox are found by the index of addresses: addresses without a tag, and those with one, which lie
 /// between "+" and the character after it.
 pub(crate) async fn records(
@@ -262,13 +263,15 @@ pub(crate) async fn records(
                        UNION
                        SELECT guest.id, guest.state FROM bookings guest
                        WHERE lower(guest.buyer_email COLLATE "C") = person.mailbox AND guest.show_id = buyer.show
-                         AND NOT EXISTS (SELECT 1 FROM account_visitors known WHERE known.owner = guest.owner)
+                         AND NOT EXISTS (SELECT 1 FROM account_visitors known WHERE known.owner = guest.owner
+                                           AND known.joined_at <= guest.created_at)
                        UNION
                        SELECT tagged.id, tagged.state FROM bookings tagged
                        WHERE lower(tagged.buyer_email COLLATE "C") >= split_part(person.mailbox, '@', 1) || '+'
                          AND lower(tagged.buyer_email COLLATE "C") < split_part(person.mailbox, '@', 1) || ','
                          AND mailbox(tagged.buyer_email) = person.mailbox AND tagged.show_id = buyer.show
-                         AND NOT EXISTS (SELECT 1 FROM account_visitors known WHERE known.owner = tagged.owner)
+                         AND NOT EXISTS (SELECT 1 FROM account_visitors known WHERE known.owner = tagged.owner
+                                           AND known.joined_at <= tagged.created_at)
                       ) AS other
                  -- An expired payment may still succeed, until the reconciler has ended it.
                  WHERE other.id <> buyer.booking

@@ -22,24 +22,25 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::views::view;
 use crate::bookings::{claims, effects, late};
 use crate::{SellingState, outbox};
+use admission::fairness::LimitedCaller;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{ApiResult, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::Visitor;
 
 /// Reads of a booking before its payment is refused because its version keeps changing.
 const MAX_READS: u32 = 3;
 
 /// Pays for a booking. Returns its state: confirmed, or pending with the gateway's page. `turn` ends when the
-/// payment is committed.
+/// payment is committed. Counts as a checkout: a refused payment leaves the booking payable.
 pub(crate) async fn confirm(
     state: &SellingState,
-    visitor: &Visitor,
+    (visitor, address): (&Visitor, &ClientAddress),
     booking: Uuid,
     (request, intent): (&ConfirmRequest, &Intent),
     turn: &mut Turn,
 ) -> ApiResult<Answer> {
-    match pay(state, visitor, booking, (request, intent), turn).await {
+    match pay(state, (visitor, address), booking, (request, intent), turn).await {
         // A refused request may have been granted before, to the same key.
         Err(refusal) => replay_or_refuse(state, visitor, intent, refusal).await,
         answered => answered,
@@ -48,11 +49,12 @@ pub(crate) async fn confirm(
 
 async fn pay(
     state: &SellingState,
-    visitor: &Visitor,
+    (visitor, address): (&Visitor, &ClientAddress),
     booking: Uuid,
     (request, intent): (&ConfirmRequest, &Intent),
     turn: &mut Turn,
 ) -> ApiResult<Answer> {
+    let mut is_counted = false;
     let recent = state.commits.recent_booking(booking, &visitor.owner);
     let recent = recent.filter(|found| found.row.machine.state == BookingState::SeatsLocked);
     let mut refused = None;
@@ -61,6 +63,8 @@ async fn pay(
         // cookie still has access.
         let (row, is_guest) = (found.row.clone(), visitor.account.is_none());
         let (version, show) = (row.version, state.catalogue.find_show(row.show_id).await?);
+        LimitedCaller::new(show.id, visitor, address).count_checkout(state, &show).await?;
+        is_counted = true;
         let attempt = PaymentAttempt {
             row,
             seen: Some(Box::new(found)),
@@ -89,7 +93,11 @@ async fn pay(
         }
         let show = state.catalogue.find_show(row.show_id).await?;
         match row.machine.state {
-            BookingState::Created | BookingState::SeatsLocked => {}
+            BookingState::Created | BookingState::SeatsLocked => {
+                if !std::mem::replace(&mut is_counted, true) {
+                    LimitedCaller::new(show.id, visitor, address).count_checkout(state, &show).await?;
+                }
+            }
             // A second tab or a second key: it is paid, or being paid, once.
             BookingState::PaymentPending | BookingState::PaymentSucceeded | BookingState::Confirmed => {
                 return current_answer(state, &show, booking, intent, Key::New).await;
