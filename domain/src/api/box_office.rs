@@ -31,8 +31,11 @@ pub struct CounterShow {
     pub starts_at_ms: i64,
     /// Language and format: `English, 2D`.
     pub kind: String,
-    /// True if it can be booked now.
+    /// True if seats can be held now.
     pub is_on_sale: bool,
+    /// True if booking has closed, or the show was cancelled. False before sales begin and while they are paused.
+    #[serde(default)]
+    pub has_closed: bool,
     /// True if it was cancelled.
     pub is_called_off: bool,
     /// Its occupancy.
@@ -145,6 +148,9 @@ pub struct CounterBooking {
     /// Amount to be paid out at the counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_pay_out: Option<Money>,
+    /// True if the pay-out needs a manager's PIN, because the buyer cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pay_out_needs_pin: bool,
     /// The booking that its money pays for after an exchange or a late payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<Uuid>,
@@ -239,6 +245,30 @@ pub struct RefundRequest {
     pub pin: Password,
 }
 
+/// `POST …/bookings/{booking}/pay-out`: pays out the waiting refund.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PayOutRequest {
+    /// The reason.
+    pub reason: String,
+    /// The manager who authorises it; required if the buyer cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager: Option<Uuid>,
+    /// The manager's PIN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub pin: Option<Password>,
+}
+
+impl PayOutRequest {
+    /// Returns a copy without the PIN, which may be stored.
+    #[must_use]
+    pub fn without_pin(&self) -> Self {
+        Self { pin: None, ..self.clone() }
+    }
+}
+
 /// `POST …/bookings/{booking}/exchange`: exchanges the seats of a booking for others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -256,7 +286,8 @@ pub struct ExchangeRequest {
     pub from_total_minor: Option<i64>,
     /// The reason.
     pub reason: String,
-    /// The manager who authorises it; required if money is refunded because the new seats cost less.
+    /// The manager who authorises it; required if money is refunded because the new seats cost less, and if the show of
+    /// the booking has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager: Option<Uuid>,
     /// The manager's PIN.

@@ -31,7 +31,7 @@ pub use regions::Regions;
 pub use search::{InvalidSearch, ShowSearch, date as read_date, day, is_slug};
 pub use service::{Catalogue, DAYS_AHEAD, PlanDocument, PlanPart, clock_in, days_from, load_once, today_in};
 pub use settings::CatalogueSettings;
-pub use show::{Show, is_before_close, on_sale, refuse_called_off, sales_open, slot_of, weekday_of};
+pub use show::{Show, is_before_close, on_sale, refuse_called_off, refuse_planned, sales_open, slot_of, weekday_of};
 pub use sql::{FilmTonight, ListedShow, ShowSearchResult, containing};
 pub use standby::{
     ANSWER_DEADLINE, CONNECTIONS as STANDBY_CONNECTIONS, DatabaseIdentity, LAG_LIMIT, PrimaryPosition, Standby,

@@ -308,7 +308,8 @@ impl Catalogue {
         Ok(sql::theatres(&self.pool, None, Some(id)).await?.pop())
     }
 
-    /// Every show of a theatre on a local day, started or cancelled or not, in the order of their start.
+    /// Every show of a theatre on a local day, started or cancelled or not, in the order of their start. Planned shows are
+    /// drafts and left out.
     pub async fn shows_of_day(&self, theatre: &str, date: NaiveDate) -> sqlx::Result<Vec<Uuid>> {
         sql::shows_of_day(&self.pool, theatre, date).await
     }

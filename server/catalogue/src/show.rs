@@ -507,6 +507,17 @@ pub fn sales_open(show: &Show, now: Timestamp) -> ApiResult<()> {
     Err(Problem::new(Code::SalesClosed, detail))
 }
 
+/// Refuses a planned show, which is a draft.
+///
+/// # Errors
+/// 409 then.
+pub fn refuse_planned(show: &Show) -> ApiResult<()> {
+    if show.sales == Sales::Planned {
+        return Err(Problem::new(Code::SalesClosed, "This show is not for sale yet."));
+    }
+    Ok(())
+}
+
 /// Refuses a show that is not on sale: [`sales_open`] refuses it, or its organiser has not opened it.
 ///
 /// # Errors
@@ -519,7 +530,7 @@ pub fn on_sale(show: &Show, now: Timestamp) -> ApiResult<()> {
             Err(Problem::new(Code::SalesClosed, detail))
         }
         (Sales::Open, _) => Ok(()),
-        (Sales::Planned, _) => Err(Problem::new(Code::SalesClosed, "This show is not for sale yet.")),
+        (Sales::Planned, _) => refuse_planned(show),
         (Sales::Paused, _) => {
             let detail = "Sales of this show are paused. What you hold you may still pay for.";
             Err(Problem::new(Code::SalesClosed, detail))

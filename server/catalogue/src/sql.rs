@@ -388,10 +388,11 @@ pub(super) async fn shows_between(
     sqlx::query_as(sql).bind_all((city, clock::to_utc(from), clock::to_utc(until), SITEMAP_SHOWS)).fetch_all(pool).await
 }
 
-/// Every show of a theatre on a day, in the order of their start.
+/// Every show of a theatre on a day but planned ones, in the order of their start.
 pub(super) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) -> sqlx::Result<Vec<Uuid>> {
     let sql = "SELECT s.id FROM shows s JOIN screens sc ON sc.id = s.screen_id
-               WHERE sc.theatre_id = $1 AND s.local_date = $2 ORDER BY s.starts_at, sc.name, s.id LIMIT $3";
+               WHERE sc.theatre_id = $1 AND s.local_date = $2 AND s.sales <> 'planned'
+               ORDER BY s.starts_at, sc.name, s.id LIMIT $3";
     sqlx::query_scalar(sql).bind_all((theatre, date, SHOW_LIMIT)).fetch_all(pool).await
 }
 

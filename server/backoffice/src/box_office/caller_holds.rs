@@ -32,7 +32,8 @@ const MINUTES: std::ops::RangeInclusive<u32> = 5..=240;
 const MAX_CALLERS: i64 = 30;
 
 /// Holds seats for a caller. 404 for another theatre's show. 400 for an invalid request. 409 or 423 for seats that are
-/// not free, when customers are on the waiting list, or when the show has the maximum number of callers' holds.
+/// not free, when the show is not on sale, when customers are on the waiting list, or when the show has the maximum
+/// number of callers' holds.
 pub(super) async fn take(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -48,7 +49,7 @@ pub(super) async fn take(
     let seats = house_seats::known_seats(&show, &request.seats, MAX_SEATS_PER_HOLD)?;
     let name = name_of(&request.name)?;
     let length_ms = duration_ms(&show, request.minutes, now)?;
-    catalogue::sales_open(&show, now)?;
+    catalogue::on_sale(&show, now)?;
     if waiting_list::is_reserved(state, &show, &Selection::of_seats(seats.clone())).await? {
         let taken = state.hubs.taken_among(show.id, &seats);
         if !taken.is_empty() {
@@ -75,7 +76,8 @@ pub(super) async fn take(
     let until = now.plus_ms(length_ms);
     let row = HoldRow { hold_id: hold, name: name.to_owned(), seats: to_sql_numbers(&seats), until: to_utc(until) };
     insert(&mut tx, counter, &show, &owner, &row, now).await?;
-    let words = format!("{} for {name}, until {}.", labels(&show, &seats), show.local_time(until));
+    // The hold's id, not the caller's name: audit entries are never deleted.
+    let words = format!("{} as hold {hold}, until {}.", labels(&show, &seats), show.local_time(until));
     counter.record(&mut tx, "held_for_caller", format!("show {}", show.id), &words, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view(&show, &row))?;
     // The row and its answer are not committed yet: the seats are locked first, so that no row exists without its
@@ -156,13 +158,13 @@ pub(super) async fn release(
         return Ok(answer);
     }
     let sql = "UPDATE caller_holds SET ended_as = 'released'
-         WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL RETURNING owner, name, seats";
-    let ended: Option<(String, String, Vec<i32>)> =
+         WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL RETURNING owner, seats";
+    let ended: Option<(String, Vec<i32>)> =
         sqlx::query_as(sql).bind_all((hold, show.id, counter.theatre)).fetch_optional(&mut *tx).await?;
     let nothing = || Problem::new(Code::WrongState, "Nothing is held for a caller like that (any more).");
-    let (owner, name, seats) = ended.ok_or_else(nothing)?;
+    let (owner, seats) = ended.ok_or_else(nothing)?;
     let seats: Vec<SeatIndex> = seats.into_iter().map(i32::cast_unsigned).collect();
-    let words = format!("{} for {name}: {reason}", labels(&show, &seats));
+    let words = format!("{} of hold {hold}: {reason}", labels(&show, &seats));
     counter.record(&mut tx, "caller_let_go", format!("show {}", show.id), &words, now).await?;
     let answer = Answer::no_content();
     // The transaction is not committed yet: the seats are released first. If they are being sold, nothing is committed.

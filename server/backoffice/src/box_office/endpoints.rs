@@ -6,8 +6,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use domain::api::box_office::{
     BookingQuery, CallerHold, CallerHoldView, CashUp, CashUpFor, CounterBooking, CounterShow, DayClose, DayQuery,
-    DayView, DropRequest, ExchangeRequest, FoundAtCounter, GuestSeats, HouseSeats, ManagerView, OpenTill, PinRequest,
-    PrintedTicket, Reason, RefundRequest, SaleRequest, SeatHolder, TillView,
+    DayView, DropRequest, ExchangeRequest, FoundAtCounter, GuestSeats, HouseSeats, ManagerView, OpenTill,
+    PayOutRequest, PinRequest, PrintedTicket, Reason, RefundRequest, SaleRequest, SeatHolder, TillView,
 };
 use domain::api::{HoldView, ProblemView};
 use domain::seats::SeatIndex;
@@ -416,26 +416,32 @@ async fn undo(
     take_back::undo(&state, mutation.from.counter(), mutation.from.path.booking, &mutation.body, &mutation.intent).await
 }
 
-/// Pay out the refund that waits at the counter, for a counter booking whose show was cancelled.
+/// Pay out the refund that waits at the counter, for a counter booking whose show was cancelled. If the buyer cancelled,
+/// a manager authorises it with their PIN.
 ///
-/// Pay out the money that waits at the counter, `{"reason": …}`.
+/// Pay out the money that waits at the counter, `{"reason": …}`; with a manager's PIN if the buyer cancelled.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/pay-out", tag = "box office",
-    request_body = Reason, params(("Idempotency-Key" = String, Header)),
+    request_body = PayOutRequest, params(("Idempotency-Key" = String, Header)),
     responses((status = 200, body = CounterBooking),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short")))]
+        (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short"),
+        (status = 422, body = ProblemView, description = "key_reused, pin_wrong")))]
 async fn pay_out(
     State(state): State<BackofficeState>,
-    mutation: StaffMutation<BoxOffice, BookingPath, Reason>,
+    from: StaffRequest<BoxOffice, BookingPath>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<PayOutRequest>,
 ) -> ApiResult<Answer> {
-    take_back::pay_out(&state, mutation.from.counter(), mutation.from.path.booking, &mutation.body, &mutation.intent)
-        .await
+    // The stored request must not contain the PIN.
+    let intent = from.intent(key, &request.without_pin());
+    take_back::pay_out(&state, from.counter(), from.path.booking, &request, &intent).await
 }
 
 /// Exchange a sold booking for other seats, which you hold, in the same show or another. The old seats are returned,
 /// and the difference in price goes into your till, or out of it with a manager's PIN. A booking that was paid online
-/// must get seats that cost the same or less; the gateway refunds the difference. Refused after a ticket of the booking
-/// was used, or while a refund of it is pending.
+/// must get seats that cost the same or less; the gateway refunds the difference. If the show of the booking has begun,
+/// every exchange needs a manager's PIN. Refused after a ticket of the booking was used, or while a refund of it is
+/// pending.
 ///
 /// Exchange a booking for other seats, `{"show": …, "hold": …, "total_minor": 2500, "from_total_minor": 1250,
 /// "reason": …}`, of the same show or another; the difference goes into your till, or back with a manager's PIN.

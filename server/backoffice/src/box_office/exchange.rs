@@ -31,18 +31,19 @@ struct ExchangeOrder<'a> {
     /// Price of the new seats quoted to the customer, minor units.
     quoted_minor: i64,
     reason: &'a str,
-    /// The manager who approved a refund of the difference.
+    /// The manager who approved the exchange.
     manager: Option<Uuid>,
 }
 
 /// Exchanges a booking for the seats the seller holds, in the same show or another of the theatre. If the new seats
-/// cost less, a manager approves the refund with their PIN.
+/// cost less, a manager approves the refund with their PIN. If the booking's show has begun, a manager approves the
+/// exchange.
 ///
 /// # Errors
 /// 404 for another theatre's booking or show. 409 when the booking is not sold, a ticket of it was used, or a refund of
 /// it is pending; when a price differs from the quoted one; when it was paid online and the new seats cost more; or
-/// when no till is open for the difference or it holds too little cash. 410 when the hold has expired. 422 for a refund
-/// without the PIN of a manager. 429 after too many attempts.
+/// when no till is open for the difference or it holds too little cash. 410 when the hold has expired. 422 for a wrong
+/// PIN, and for a refund or a show that has begun without the PIN of a manager. 429 after too many attempts.
 pub(super) async fn exchange(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -79,7 +80,7 @@ async fn exchange_once(
     let reason = reason_of(&request.reason)?;
     let show = find::show_here(state, counter, request.show).await?;
     catalogue::sales_open(&show, now)?;
-    let manager = require_approval(state, counter, &found, request).await?;
+    let manager = check_approval(state, counter, &found, request).await?;
     let owner = &counter.staff.session.owner;
     let held = bookings::close_hold(state, &show, owner, request.hold).await?;
     let given = ExchangedBooking { booking, quoted_minor: request.from_total_minor };
@@ -91,22 +92,23 @@ async fn exchange_once(
     exchanged
 }
 
-/// Checks the PIN of the manager who approves a refund; `None` when nothing is refunded.
-async fn require_approval(
+/// Checks the PIN of the manager who approves the exchange; `None` without one. A refund without one is refused here, a
+/// booking whose show has begun in the transaction.
+async fn check_approval(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
     found: &CounterBooking,
     request: &ExchangeRequest,
 ) -> ApiResult<Option<Uuid>> {
-    if request.total_minor >= found.total.minor {
-        return Ok(None);
+    if let (Some(manager), Some(pin)) = (request.manager, &request.pin) {
+        accounts::check_pin(state, counter.staff, counter.theatre, manager, pin).await?;
+        return Ok(Some(manager));
     }
-    let (Some(manager), Some(pin)) = (request.manager, &request.pin) else {
+    if request.total_minor < found.total.minor {
         let detail = "The new seats cost less: a manager stands with their PIN for the money that goes back.";
         return Err(Problem::new(Code::PinWrong, detail));
-    };
-    accounts::check_pin(state, counter.staff, counter.theatre, manager, pin).await?;
-    Ok(Some(manager))
+    }
+    Ok(None)
 }
 
 async fn commit(
@@ -154,7 +156,7 @@ async fn record_exchange(
     now: Timestamp,
 ) -> ApiResult<()> {
     let Exchanged { sold, from, difference, .. } = exchanged;
-    let by = match order.manager.filter(|_| difference.minor < 0) {
+    let by = match order.manager {
         Some(manager) => format!(", by the PIN of {}", audit::account(manager)),
         None => String::new(),
     };

@@ -17,8 +17,8 @@ use seats::seat_locks::StoredHold;
 use selling::bookings::{self, CounterSale, CounterSaleError};
 use selling::outbox;
 
-/// Sells the seller's hold in a show. 404 for another theatre's show. 409 without an open till, for another total, or
-/// when sales are closed. 410 when the hold has expired. 400 for an invalid request.
+/// Sells the seller's hold in a show. 404 for another theatre's show. 409 without an open till, for another total, when
+/// sales are closed, or when the show is planned. 410 when the hold has expired. 400 for an invalid request.
 pub(super) async fn sell(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -47,6 +47,8 @@ async fn sell_once(
     let reason = why(request)?;
     let show = find::show_here(state, counter, show).await?;
     catalogue::sales_open(&show, now)?;
+    // A pause refuses new holds only: existing holds are sold, as at a checkout.
+    catalogue::refuse_planned(&show)?;
     // An early check, before the hold is closed. The row lock in the transaction decides.
     if tills::open_till(&mut *state.pg.acquire().await?, counter.theatre, counter.account()).await?.is_none() {
         return Err(tills::no_till());

@@ -15,8 +15,8 @@ use platform::database::BindAll;
 use seats::seat_locks::{MapSnapshot, read_map_or_claims};
 use selling::bookings::{self, Holder};
 
-/// Returns the shows of a theatre on `date` (default: today), in the order of their start. The numbers are current,
-/// from the lock store. Without the lock store, held seats count as free.
+/// Returns the shows of a theatre on `date` (default: today) without planned ones, in the order of their start. The
+/// numbers are current, from the lock store. Without the lock store, held seats count as free.
 pub async fn today(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -46,7 +46,8 @@ fn view(show: &Show, map: &MapSnapshot, now: Timestamp) -> CounterShow {
         time: show.local_iso(show.starts_at).get(11..16).unwrap_or_default().to_owned(),
         starts_at_ms: show.starts_at.0,
         kind: format!("{}, {}", show.language, show.format),
-        is_on_sale: catalogue::sales_open(show, now).is_ok(),
+        is_on_sale: catalogue::on_sale(show, now).is_ok(),
+        has_closed: catalogue::sales_open(show, now).is_err(),
         is_called_off: show.is_called_off(),
         seats: occupancy(show, map),
     }

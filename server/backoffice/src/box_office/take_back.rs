@@ -2,7 +2,8 @@
 //! refund.
 
 use axum::http::StatusCode;
-use domain::api::box_office::{Reason, RefundRequest};
+use domain::api::accounts::Password;
+use domain::api::box_office::{PayOutRequest, Reason, RefundRequest};
 use domain::money::Money;
 use domain::till::{TillEntryKind, UNDO_MS, undo_until};
 use domain::time::{MINUTE_MS, Timestamp};
@@ -49,25 +50,38 @@ pub async fn undo(
     perform(state, counter, booking, ReturnKind::Undo, &request.reason, intent).await
 }
 
-/// Pays out the waiting refund of a booking whose show was called off.
+/// Pays out the waiting refund of a booking. If the buyer cancelled it, a manager of the theatre approves it with their
+/// PIN.
 ///
 /// # Errors
-/// 404 for another theatre's booking. 409 when no refund waits, or when the till is not open or holds too little cash.
+/// 404 for another theatre's booking. 422 for a wrong or missing PIN. 429 after too many attempts. 409 when no refund
+/// waits, or when the till is not open or holds too little cash.
 pub async fn pay_out(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
     booking: Uuid,
-    request: &Reason,
+    request: &PayOutRequest,
     intent: &Intent,
 ) -> ApiResult<Answer> {
-    perform(state, counter, booking, ReturnKind::PayOut, &request.reason, intent).await
+    perform(state, counter, booking, ReturnKind::PayOut(request), &request.reason, intent).await
 }
 
 #[derive(Clone, Copy)]
 enum ReturnKind<'a> {
     Refund(&'a RefundRequest),
     Undo,
-    PayOut,
+    PayOut(&'a PayOutRequest),
+}
+
+impl<'a> ReturnKind<'a> {
+    /// The manager who approves the return, and the PIN, if the request has both.
+    fn approval(self) -> Option<(Uuid, &'a Password)> {
+        match self {
+            Self::Refund(request) => Some((request.manager, &request.pin)),
+            Self::PayOut(request) => request.manager.zip(request.pin.as_ref()),
+            Self::Undo => None,
+        }
+    }
 }
 
 async fn perform(
@@ -84,8 +98,9 @@ async fn perform(
     }
     find::show_of(state, counter, booking).await?;
     let reason = reason_of(reason)?;
-    if let ReturnKind::Refund(request) = kind {
-        accounts::check_pin(state, counter.staff, counter.theatre, request.manager, &request.pin).await?;
+    let approval = kind.approval();
+    if let Some((manager, pin)) = approval {
+        accounts::check_pin(state, counter.staff, counter.theatre, manager, pin).await?;
     }
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -98,7 +113,7 @@ async fn perform(
             bookings::take_back(&mut tx, booking, returned, reason, now).await?
         }
         ReturnKind::Undo => undo_own(&mut tx, counter, till.as_ref(), booking, reason, now).await?,
-        ReturnKind::PayOut => bookings::pay_out(&mut tx, booking, now).await?,
+        ReturnKind::PayOut(_) => bookings::pay_out(&mut tx, booking, approval.is_some(), now).await?,
     };
     let amount = (back.means, Money::new(-back.amount.minor, back.amount.currency));
     tills::book(&mut tx, counter, till.as_ref(), (TillEntryKind::Refund, booking), amount, reason, now).await?;
@@ -106,13 +121,16 @@ async fn perform(
     // The show was loaded before this transaction began and is cached.
     let show = state.catalogue.find_show(found.show).await?;
     let view = found.view(&mut tx, &show).await?;
-    let (act, words) = match kind {
-        ReturnKind::Refund(request) => {
-            ("refunded", format!("{}, by the PIN of {}: {reason}", back.amount, audit::account(request.manager)))
-        }
-        ReturnKind::Undo => ("sale_undone", format!("{}: {reason}", back.amount)),
-        ReturnKind::PayOut => ("paid_out", format!("{}: {reason}", back.amount)),
+    let act = match kind {
+        ReturnKind::Refund(_) => "refunded",
+        ReturnKind::Undo => "sale_undone",
+        ReturnKind::PayOut(_) => "paid_out",
     };
+    let by = match approval {
+        Some((manager, _)) => format!(", by the PIN of {}", audit::account(manager)),
+        None => String::new(),
+    };
+    let words = format!("{}{by}: {reason}", back.amount);
     let subject = format!("booking {}", view.reference);
     counter.record(&mut tx, act, subject, &words, now).await?;
     let answer = Answer::json(StatusCode::OK, &view)?;

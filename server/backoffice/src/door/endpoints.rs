@@ -103,7 +103,7 @@ async fn settle_scans(
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/undo", tag = "door", request_body = UndoRequest,
     params(("Idempotency-Key" = String, Header)), responses((status = 204),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "not_admitted, still_running")))]
+        (status = 409, body = ProblemView, description = "door_closed, not_admitted, still_running")))]
 async fn undo_admissions(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<BoxOffice, ShowPath, UndoRequest>,

@@ -3,6 +3,7 @@
 use domain::api::door::UndoRequest;
 use domain::door::Code as TicketCode;
 
+use super::scan::require_open_door;
 use super::sql;
 use super::ticket_lookup::code_suffix;
 use crate::{BackofficeState, door};
@@ -13,7 +14,7 @@ use identity::accounts::StaffAction;
 
 /// Undoes the admissions of a scan, or of one ticket of it. The tickets are valid again, except those with which another
 /// scan let in a second person: that scan is their admission now. An admission that another scan has since replaced is not
-/// undone.
+/// undone. Refused while the door is closed, as scans are.
 pub(super) async fn undo(
     state: &BackofficeState,
     action: &StaffAction<'_>,
@@ -33,6 +34,7 @@ pub(super) async fn undo(
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
+    require_open_door(show, begun.now)?;
     let which = (request.scan, ticket.as_ref().map(TicketCode::as_str));
     let codes = sql::undo(&mut begun.tx, show.id, which, action.staff.session.account, begun.now).await?;
     if codes.is_empty() {

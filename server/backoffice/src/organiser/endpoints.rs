@@ -272,14 +272,14 @@ async fn terms(
     shows::change_terms(&state, &mutation.action(&mutation.body.reason), mutation.from.path.show, &mutation.body).await
 }
 
-/// Call a show off: sales stop, and every buyer is refunded in full.
+/// Call a show off before it begins: sales stop, and every buyer is refunded in full.
 ///
 /// Call a show off, `{"reason": …}`: every buyer gets a full refund.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/cancel", tag = "organiser",
     request_body = CancelShowRequest, params(("Idempotency-Key" = String, Header)),
     responses((status = 202, body = OrganisedShow),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
+        (status = 409, body = ProblemView, description = "sales_closed, wrong_state, still_running")))]
 async fn cancel(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Organisers, ShowPath, CancelShowRequest>,

@@ -287,6 +287,8 @@ impl CounterLookup {
             MoneyState::Moved => payment_rows::moved_to(tx, row.id).await?,
             _ => None,
         };
+        let to_pay_out = cancel::open_payout(row, &refunds, means);
+        let pay_out_needs_pin = to_pay_out.is_some() && cancel::was_cancelled_by_buyer(tx, row.id).await?;
         Ok(CounterBooking {
             id: row.id,
             reference: row.reference.clone(),
@@ -303,7 +305,8 @@ impl CounterLookup {
             name: row.buyer.0.clone(),
             channel: self.channel.clone(),
             means,
-            to_pay_out: cancel::open_payout(row, &refunds, means),
+            to_pay_out,
+            pay_out_needs_pin,
             refunds: steps::refunds_view(&refunds, row.machine.total.currency),
             moved_to,
             difference: None,

@@ -44,8 +44,9 @@ pub struct Exchanged {
 }
 
 /// Exchanges all of a sold booking for the selection of a closed hold, in the caller's transaction. The buyer stays the
-/// same; `sale.means` and `sale.buyer` are ignored. A refund needs a manager's approval (`manager_stands`). A refund
-/// at the counter counts as paid out when this is committed: the caller records it in the till.
+/// same; `sale.means` and `sale.buyer` are ignored. A refund needs a manager's approval (`is_approved`), and so does a
+/// booking whose show has begun: its money could hide cash that a seller takes for the new seats. A refund at the counter
+/// counts as paid out when this is committed: the caller records it in the till.
 ///
 /// # Errors
 /// [`CounterSaleError`].
@@ -53,13 +54,17 @@ pub async fn exchange(
     tx: &mut PgConnection,
     given: ExchangedBooking,
     sale: &CounterSale<'_>,
-    manager_stands: bool,
+    is_approved: bool,
     now: Timestamp,
 ) -> Result<Exchanged, CounterSaleError> {
     let from = given.booking;
     let old = sql::lock(tx, from).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if old.machine.state != BookingState::Confirmed {
         return Err(refuse("This booking is not sold, or not any more: it cannot be exchanged."));
+    }
+    if !is_approved && sql::has_begun(tx, old.show_id, now).await? {
+        let detail = "The show of this booking has begun: a manager authorises the exchange with their PIN.";
+        return Err(CounterSaleError::Refused(Problem::new(Code::PinWrong, detail)));
     }
     if tickets::has_admissions(tx, from, None).await? {
         return Err(refuse("Someone has already come in with these tickets: they cannot be exchanged."));
@@ -71,7 +76,7 @@ pub async fn exchange(
     let means = refunds::paid_at_counter(tx, from).await?;
     let fresh = fresh_row(&old, sale, means, now)?;
     let difference = difference((&old, given.quoted_minor), (&fresh, sale.quoted_minor), means)?;
-    if difference.minor < 0 && !manager_stands {
+    if difference.minor < 0 && !is_approved {
         // The price was checked before the booking was locked, and a part of it may have been returned since.
         return Err(refuse("Money would go back for these seats, and no manager stands for it. Look at it once more."));
     }

@@ -180,6 +180,12 @@ pub(super) async fn is_called_off(tx: &mut PgConnection, show: Uuid) -> sqlx::Re
     sqlx::query_scalar("SELECT called_off FROM shows WHERE id = $1").bind(show).fetch_one(tx).await
 }
 
+/// Returns true if a show has begun.
+pub(super) async fn has_begun(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<bool> {
+    let sql = "SELECT starts_at <= $2 FROM shows WHERE id = $1";
+    sqlx::query_scalar(sql).bind_all((show, to_utc(now))).fetch_one(tx).await
+}
+
 /// Returns the booking made from a hold, locked as by [`lock`].
 pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> sqlx::Result<Option<BookingRow>> {
     let sql = "SELECT id FROM bookings WHERE hold_id = $1 FOR UPDATE";

@@ -1,5 +1,5 @@
-//! Exchanges the seats of a booking for others. The difference in price is shown before; only a refund needs a
-//! manager's PIN.
+//! Exchanges the seats of a booking for others. The difference in price is shown before. A refund needs a manager's PIN,
+//! and so does a booking whose show has begun.
 
 use domain::VariantName;
 use domain::api::HoldView;
@@ -28,7 +28,9 @@ pub struct BookingToExchange {
     pub total: Money,
     /// Means of payment at the counter; `None` if online.
     pub means: Option<Means>,
-    /// Managers who can approve a refund.
+    /// True if its show has begun: a manager approves the exchange.
+    pub has_begun: bool,
+    /// Managers who can approve it.
     pub managers: Vec<ManagerView>,
 }
 
@@ -77,6 +79,15 @@ impl BookingToExchange {
             change => change,
         }
     }
+
+    /// True if a manager must approve this exchange with their PIN.
+    const fn needs_pin(&self, change: PriceDifference) -> bool {
+        match change {
+            PriceDifference::Even | PriceDifference::More(_) => self.has_begun,
+            PriceDifference::Back(_) => true,
+            PriceDifference::TooDear => false,
+        }
+    }
 }
 
 /// How a refund reaches the customer, for this means of payment; `None` is online.
@@ -107,15 +118,19 @@ pub(super) fn exchanged_booking(selling: CounterSaleState) -> Option<impl IntoVi
 
 /// The exchange button, instead of cash and card: only the difference is paid.
 pub(super) fn exchange_form(selling: CounterSaleState, exchange: BookingToExchange) -> impl IntoView {
+    let begun = exchange.has_begun.then(|| {
+        view! { <p class="quiet" data-testid="exchange-begun">{say!("box_office.exchange_begun")}</p> }
+    });
     let exchange = StoredValue::new(exchange);
     let change = Memo::new(move |_| {
         total_of(selling.session).map(|total| exchange.with_value(|exchange| exchange.change(total)))
     });
-    let is_refund = Memo::new(move |_| matches!(change.get(), Some(PriceDifference::Back(_))));
+    let needs_pin = Memo::new(move |_| {
+        change.get().is_some_and(|change| exchange.with_value(|exchange| exchange.needs_pin(change)))
+    });
     let is_allowed = move || match change.get() {
         None | Some(PriceDifference::TooDear) => false,
-        Some(PriceDifference::Back(_)) => exchange.with_value(|exchange| !exchange.managers.is_empty()),
-        Some(PriceDifference::Even | PriceDifference::More(_)) => true,
+        Some(_) => !needs_pin.get() || exchange.with_value(|exchange| !exchange.managers.is_empty()),
     };
     let short_minutes = Memo::new(move |_| {
         let is_paid = matches!(change.get(), Some(PriceDifference::More(_))) && selling.ready().is_some();
@@ -139,7 +154,8 @@ pub(super) fn exchange_form(selling: CounterSaleState, exchange: BookingToExchan
             <p hidden=move || change.get().is_none()>
                 <strong data-testid="difference" data-change=move || change.get().map(|change| change.as_str())>{words}</strong>
             </p>
-            {move || is_refund.get().then(|| approval_fields(selling, exchange.with_value(|exchange| exchange.managers.clone())))}
+            {begun}
+            {move || needs_pin.get().then(|| approval_fields(selling, exchange.with_value(|exchange| exchange.managers.clone())))}
             <div class="counter-pay">
                 <button type="submit" class="button" data-testid="swap" aria-disabled=is_idle>{say!("box_office.exchange_now")}</button>
             </div>
@@ -190,19 +206,21 @@ impl CounterSaleState {
         from: &BookingToExchange,
         change: PriceDifference,
     ) -> Option<(ExchangeRequest, Option<Password>)> {
+        if change == PriceDifference::TooDear {
+            return None;
+        }
         let (mut manager, mut pin) = (None, None);
-        match change {
-            PriceDifference::TooDear => return None,
-            PriceDifference::Even | PriceDifference::More(_) => {}
-            PriceDifference::Back(_) => {
-                let typed = self.pin.get_untracked();
-                manager = self.manager.get_untracked();
-                if manager.is_none() || typed.is_empty() {
-                    self.error.set(Some(say!("box_office.exchange_pin_first").into()));
-                    return None;
-                }
-                pin = Some(Password::new(typed));
+        if from.needs_pin(change) {
+            let typed = self.pin.get_untracked();
+            manager = self.manager.get_untracked();
+            if manager.is_none() || typed.is_empty() {
+                let is_refund = matches!(change, PriceDifference::Back(_));
+                let words =
+                    if is_refund { say!("box_office.exchange_pin_first") } else { say!("box_office.exchange_begun") };
+                self.error.set(Some(words.into()));
+                return None;
             }
+            pin = Some(Password::new(typed));
         }
         let written = self.reason.get_untracked().trim().to_owned();
         let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
@@ -231,7 +249,14 @@ mod tests {
 
     fn exchanging(means: Option<Means>, total: i64) -> BookingToExchange {
         let reference = "K7QM-2XPA".to_owned();
-        BookingToExchange { booking: Uuid::nil(), reference, total: euro(total), means, managers: vec![] }
+        BookingToExchange {
+            booking: Uuid::nil(),
+            reference,
+            total: euro(total),
+            means,
+            has_begun: false,
+            managers: vec![],
+        }
     }
 
     #[test]
@@ -248,6 +273,20 @@ mod tests {
         }
         let guest = exchanging(Some(Means::Free), 0);
         assert_eq!((guest.change(euro(5_000)), guest.price(euro(5_000))), (PriceDifference::Even, euro(0)));
+    }
+
+    #[test]
+    fn a_refund_and_a_show_that_has_begun_need_a_pin() {
+        let coming = exchanging(Some(Means::Cash), 1_250);
+        let begun = BookingToExchange { has_begun: true, ..coming.clone() };
+        for (change, expected) in [
+            (PriceDifference::Even, [false, true]),
+            (PriceDifference::More(euro(1)), [false, true]),
+            (PriceDifference::Back(euro(1)), [true, true]),
+            (PriceDifference::TooDear, [false, false]),
+        ] {
+            assert_eq!([&coming, &begun].map(|booking| booking.needs_pin(change)), expected, "{change:?}");
+        }
     }
 
     #[test]

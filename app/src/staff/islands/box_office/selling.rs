@@ -100,7 +100,7 @@ pub(super) struct CounterSaleState {
     pub(super) exchange: RwSignal<Option<BookingToExchange>>,
     /// The money that changes hands after the last sale, exchange or undo, in words. Shown until the next sale.
     pub(super) due: RwSignal<Option<String>>,
-    /// The manager who approves a refund.
+    /// The manager who approves an exchange.
     pub(super) manager: RwSignal<Option<Uuid>>,
     pub(super) pin: RwSignal<String>,
     /// Name for the tickets; may be empty.

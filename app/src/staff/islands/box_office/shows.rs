@@ -68,9 +68,9 @@ fn poll(path: String, shows: RwSignal<Vec<CounterShow>>) {
     });
 }
 
-/// Number of leading shows that are no longer on sale, which are collapsed while others are.
+/// Number of leading shows whose booking has closed, which are collapsed while that of others has not.
 fn closed_count(shows: &[CounterShow]) -> usize {
-    shows.iter().position(|show| show.is_on_sale).unwrap_or(0)
+    shows.iter().position(|show| !show.has_closed).unwrap_or(0)
 }
 
 fn has_free_seats(show: &CounterShow) -> bool {
@@ -133,22 +133,23 @@ mod tests {
     }
 
     #[test]
-    fn closed_shows_are_collapsed_while_others_are_on_sale() {
-        let show = |is_on_sale| CounterShow {
+    fn closed_shows_are_collapsed_while_others_are_not_closed() {
+        let show = |has_closed| CounterShow {
             id: Uuid::nil(),
             film: String::new(),
             screen: String::new(),
             time: String::new(),
             starts_at_ms: 0,
             kind: String::new(),
-            is_on_sale,
+            is_on_sale: false,
+            has_closed,
             is_called_off: false,
             seats: Occupancy::default(),
         };
-        let over = |sales: &[bool]| closed_count(&sales.iter().map(|sale| show(*sale)).collect::<Vec<_>>());
-        assert_eq!(over(&[false, false, true, false, true]), 2, "one called off between others stays among them");
-        assert_eq!(over(&[true, false]), 0);
-        assert_eq!(over(&[false, false]), 0, "a day that is over shows what it was");
+        let over = |closed: &[bool]| closed_count(&closed.iter().map(|closed| show(*closed)).collect::<Vec<_>>());
+        assert_eq!(over(&[true, true, false, true, false]), 2, "one called off between others stays among them");
+        assert_eq!(over(&[false, true]), 0);
+        assert_eq!(over(&[true, true]), 0, "a day that is over shows what it was");
         assert_eq!(over(&[]), 0);
     }
 }

@@ -11,9 +11,9 @@ use domain::time::MINUTE_MS;
 use language::{Arg, current, money, say};
 use leptos::prelude::*;
 
-use super::super::fields::{Field, choice, hidden};
+use super::super::fields::{Field, hidden};
 use super::super::{Desk, Form, Section, StaffPage};
-use crate::markup::IntoMarkup;
+use crate::markup::{IntoMarkup, Markup};
 use crate::pages::accounts::{state_words, username};
 use crate::pages::receipt::{PRICE_PARTS, receipt_card};
 use crate::pages::ticket::{SeatTicket, ShowFacts};
@@ -58,8 +58,8 @@ pub fn counter_booking_page(
                     </p>
                 })}
                 {booking.undo_until_ms.map(|_| undo(&base, &desk.key))}
-                {booking.to_pay_out.map(|sum| pay_out(&base, sum, booking.means, &desk.key))}
-                {is_sold.then(|| refund(&base, &booking, managers, &form, &desk.key))}
+                {booking.to_pay_out.map(|sum| pay_out(&base, sum, &booking, &managers, &form, &desk.key))}
+                {is_sold.then(|| refund(&base, &booking, &managers, &form, &desk.key))}
             </div>
         }
         .into_markup()
@@ -165,8 +165,22 @@ fn undo(base: &str, key: &str) -> impl IntoView + use<> {
     }
 }
 
-fn pay_out(base: &str, sum: Money, means: Option<Means>, key: &str) -> impl IntoView + use<> {
-    let words = match means {
+/// The form that pays out a waiting refund, with a manager's PIN if the buyer cancelled.
+fn pay_out(
+    base: &str,
+    sum: Money,
+    booking: &CounterBooking,
+    managers: &[ManagerView],
+    form: &Form,
+    key: &str,
+) -> impl IntoView + use<> {
+    if booking.pay_out_needs_pin && managers.is_empty() {
+        return no_managers();
+    }
+    let form = form.only("pay-out");
+    let approval =
+        booking.pay_out_needs_pin.then(|| approval_fields(&form, ["pay-out-manager", "pay-out-pin"], managers));
+    let words = match booking.means {
         Some(Means::Card) => say!("box_office.pay_out"),
         _ => say!("box_office.hand_over", amount = sum),
     };
@@ -174,23 +188,51 @@ fn pay_out(base: &str, sum: Money, means: Option<Means>, key: &str) -> impl Into
         <form class="card counter-form" action=format!("{base}/pay-out") method="post">
             {hidden("key", key)}
             <p>{say!("box_office.waits", amount = sum)}</p>
+            {approval}
             <button class="button" type="submit" data-testid="pay-out">{words}</button>
         </form>
     }
+    .into_markup()
+}
+
+fn no_managers() -> Markup {
+    view! { <p class="card quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_markup()
+}
+
+/// The manager who authorises, and the PIN. A page may have two such forms, so each has its ids.
+fn approval_fields(form: &Form, [manager_id, pin_id]: [&'static str; 2], managers: &[ManagerView]) -> Markup {
+    let chosen = form.get("manager");
+    let options = managers.iter().map(|manager| {
+        let account = manager.account.to_string();
+        let is_chosen = account == chosen;
+        view! { <option value=account selected=is_chosen>{manager.name.clone()}</option> }
+    });
+    let options = options.collect_view();
+    view! {
+        {username(String::new())}
+        <div class="field">
+            <label for=manager_id>{say!("box_office.manager")}</label>
+            <select id=manager_id name="manager">{options}</select>
+        </div>
+        <div class="field">
+            <label for=pin_id>{say!("box_office.pin")}</label>
+            <input id=pin_id name="pin" type="password" inputmode="numeric" autocomplete="off" required maxlength="12" />
+        </div>
+    }
+    .into_markup()
 }
 
 /// The refund form. With several seats, some can be chosen; none chosen means all.
 fn refund(
     base: &str,
     booking: &CounterBooking,
-    managers: Vec<ManagerView>,
+    managers: &[ManagerView],
     form: &Form,
     key: &str,
 ) -> impl IntoView + use<> {
     let form = form.only("refund");
     if managers.is_empty() {
-        return view! { <p class="card quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }
-            .into_markup();
+        return no_managers();
     }
     let seats = (booking.seats.len() > 1).then(|| {
         let boxes = booking.seats.iter().map(|line| {
@@ -210,19 +252,13 @@ fn refund(
             </fieldset>
         }
     });
-    let managers = managers.into_iter().map(|manager| (manager.account.to_string(), manager.name)).collect();
     view! {
         <form class="card counter-form" action=format!("{base}/refund") method="post">
             {hidden("key", key)}
-            {username(String::new())}
             <h2>{say!("box_office.refund")}</h2>
             {seats}
             {WHY_REFUND.view(&form)}
-            {choice(&form, "manager", say!("box_office.manager"), managers)}
-            <div class="field">
-                <label for="refund-pin">{say!("box_office.pin")}</label>
-                <input id="refund-pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required maxlength="12" />
-            </div>
+            {approval_fields(&form, ["manager", "refund-pin"], managers)}
             <button class="button" type="submit" data-testid="refund">{say!("box_office.refund_now")}</button>
         </form>
     }

@@ -168,10 +168,10 @@ async fn set_terms(
     Ok(done.rows_affected() == 1)
 }
 
-/// Calls a show off. The answer contains the progress of the refunds, which run in the background.
+/// Calls a show off before it begins. The answer contains the progress of the refunds, which run in the background.
 ///
 /// # Errors
-/// 404 for another theatre's show, 409 when it is already called off.
+/// 404 for another theatre's show, 409 when it has begun or is already called off.
 pub async fn call_off(
     state: &BackofficeState,
     action: &StaffAction<'_>,
@@ -182,8 +182,14 @@ pub async fn call_off(
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    let now = begun.now;
     week::lock(&mut begun.tx, action.theatre, show).await?;
+    let row = week::find(&mut begun.tx, action.theatre, show).await?;
+    // Read after the lock wait, during which the show may have begun.
+    let now = state.clock.now();
+    if from_utc(row.starts_at) <= now {
+        let detail = "This show has begun, so it can no longer be cancelled. The box office can refund its bookings.";
+        return Err(Problem::new(Code::SalesClosed, detail));
+    }
     if !bookings::call_off_in(&mut begun.tx, show, &request.reason, now).await? {
         return Err(Problem::new(Code::WrongState, "This show is already cancelled. Its page shows the refunds."));
     }

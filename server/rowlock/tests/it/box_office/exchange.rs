@@ -351,6 +351,32 @@ async fn exchange_needs_a_show_that_has_not_begun_and_cash_in_the_till() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn booking_of_a_show_that_has_begun_is_exchanged_with_a_pin_only() {
+    let (world, gateway) = audited_world().await;
+    let (_, max) = manager(&world).await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let old = sell_seats(&mut ann, &world, &[4], "cash").await;
+    let begun = "UPDATE shows SET starts_at = now() - interval '1 day' WHERE id = $1";
+    world.run(sqlx::query(begun).bind(world.show)).await;
+    let coming = insert_show(&world.pg, 300_000, 30 * 3_600).await;
+    let hold = holds_in(&mut ann, coming, &[7]).await;
+    let (path, plain) = (booking_path(&old, "/exchange"), exchange_body(coming, &hold));
+    let mut unsigned = plain.clone();
+    unsigned["manager"] = max.clone();
+    for refused in [&plain, &unsigned, &approved(&plain, &max, "123456")] {
+        let answer = ann.post(&path, refused.clone()).await;
+        assert_eq!(code(&answer), (422, "pin_wrong".into()), "{refused}: {}", answer.1);
+    }
+    assert_not_exchanged(&world, &mut ann, &old).await;
+    // The hold survived the refusals.
+    let (status, new) = ann.post(&path, approved(&plain, &max, PIN)).await;
+    assert_eq!((status, &new["difference"]["minor"]), (StatusCode::CREATED, &json!(0)), "{new}");
+    let query = "SELECT count(*) FROM audit_list WHERE act = 'exchanged' AND reason LIKE '%by the PIN of account %'";
+    assert_eq!(world.count(query).await, 1);
+    assert_eq!(balanced_sums(&world, &gateway).await, [PRICE, 0, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn exchange_for_a_seat_sold_meanwhile_changes_nothing() {
     let (world, gateway) = audited_world().await;
     let (_, max) = manager(&world).await;

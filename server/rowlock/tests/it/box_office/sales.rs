@@ -194,6 +194,11 @@ async fn seats_are_held_under_a_callers_name_and_sold_at_the_counter() {
     assert_eq!(code(&ann.post(&release, why).await), (409, "wrong_state".into()));
     assert_eq!(ann.get(&path).await.1, json!([]));
     assert_eq!(acts(&world).await, ["till_opened", "held_for_caller", "held_for_caller", "sold", "caller_let_go"]);
+    let named = "SELECT count(*) FROM audit_list WHERE reason ILIKE '%ortega%' OR reason ILIKE '%mr li%'";
+    assert_eq!(world.count(named).await, 0, "the audit list contains no caller's name");
+    let sql = "SELECT count(*) FROM audit_list WHERE act = 'held_for_caller' AND strpos(reason, $1) > 0";
+    let noted: i64 = world.value(sqlx::query_scalar(sql).bind(text(&held["hold"]))).await;
+    assert_eq!(noted, 1, "the audit list has the hold's id");
 }
 
 /// Sells a seat to this buyer and returns the booking's reference.

@@ -1,10 +1,11 @@
 //! A shift at a till, the end of the day, refunds with a manager's PIN, undone sales, and refunds that wait at the counter.
 
 use super::{
-    PIN, acts, booking_path, code, desk_path, hired, manager, sell_seats, seller, seller_with_open_till, set_name,
-    world_with_open_till, world_with_two_theatres,
+    PIN, acts, booking_path, code, desk_path, hired, hold_seats, manager, sale, sales_path, sell_seats, seller,
+    seller_with_open_till, set_name, world_with_open_till, world_with_two_theatres,
 };
 use crate::door::{codes, device, tonight};
+use crate::mailed_links::{submit, wait_for_mailed_path};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -300,6 +301,44 @@ async fn refunds_of_a_cancelled_show_wait_at_the_counter() {
     assert_eq!(code(&ann.post(&booking_path(&sold, "/pay-out"), why).await), (409, "wrong_state".into()));
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pay_out_after_a_cancellation_by_the_buyer_needs_a_managers_pin() {
+    let world = World::start(1, &[]).await;
+    let (_, max) = manager(&world).await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    // The seller's own mailbox is the buyer's address.
+    let hold = hold_seats(&mut ann, &world, &[4]).await;
+    let mut request_body = sale(&hold, "cash");
+    request_body["email"] = json!("mine@example.org");
+    let sold = expect_answer(ann.post(&sales_path(&world), request_body).await, StatusCode::CREATED);
+    let (buyer, reference) = (world.visitor(), text(&sold["reference"]));
+    let asked = [("reference", reference), ("email", "mine@example.org")];
+    expect_answer(submit(&buyer, "/bookings/find", &asked).await, StatusCode::OK);
+    let opens = wait_for_mailed_path(&world, &format!("Your booking {reference}"), "/bookings/by-mail/").await;
+    expect_answer(submit(&buyer, &format!("{opens}/cancel"), &[]).await, StatusCode::SEE_OTHER);
+    let subject = format!("Cancel booking {reference}?");
+    let cancels = wait_for_mailed_path(&world, &subject, "/bookings/cancel/").await;
+    expect_answer(submit(&buyer, &cancels, &[]).await, StatusCode::SEE_OTHER);
+
+    let booking = expect_state(ann.get(&booking_path(&sold, "")).await, StatusCode::OK, "CANCELLED");
+    assert_eq!(booking["pay_out_needs_pin"], true, "{booking}");
+    let back = booking["to_pay_out"]["minor"].as_i64().expect("an amount");
+    let page = format!("/staff/aurora/box-office/bookings/{}", text(&sold["id"]));
+    expect_page(ann.page(&page).await, StatusCode::OK, &["data-testid=\"pay-out\"", "id=\"pay-out-pin\""]);
+    let path = booking_path(&sold, "/pay-out");
+    for refused in [json!({ "reason": "With the ticket in hand." }), refund(&max, "123456", None)] {
+        assert_eq!(code(&ann.post(&path, refused).await), (422, "pin_wrong".into()));
+    }
+    let (_, till) = ann.get(&desk_path("till")).await;
+    assert_eq!(till["expected"]["minor"], 10_000 + PRICE, "nothing was paid out");
+    let (status, paid) = ann.post(&path, refund(&max, PIN, None)).await;
+    assert_eq!((status, text(&paid["money"])), (StatusCode::OK, "REFUNDED"), "{paid}");
+    let (_, till) = ann.get(&desk_path("till")).await;
+    assert_eq!(till["expected"]["minor"], 10_000 + PRICE - back);
+    let approved = "SELECT count(*) FROM audit_list WHERE act = 'paid_out' AND reason LIKE '%by the PIN of%'";
+    assert_eq!(world.count(approved).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

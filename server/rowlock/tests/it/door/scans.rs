@@ -177,6 +177,23 @@ async fn admission_is_undone_once_and_with_a_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn admission_is_not_undone_after_the_door_has_closed() {
+    let (world, ann, left) = world_with_door(1).await;
+    let code = codes(&world, &ann.buy_seats(&[0], "tok_paid").await).await.remove(0);
+    let scan = new_id();
+    assert_eq!(left.scan_as(&code, scan).await.0, StatusCode::OK);
+    // The version makes the server load the show again.
+    let over = "UPDATE shows SET starts_at = now() - interval '13 hours', terms_version = terms_version + 1,
+                terms_at = now() WHERE id = $1";
+    world.run(sqlx::query(over).bind(ann.show)).await;
+    let list = left.path(&format!("/list?device={}", left.id));
+    wait_until("the door has closed", || async { left.browser.get(&list).await.1["code"] == "door_closed" }).await;
+    expect_problem(left.scan_as(&code, new_id()).await, StatusCode::CONFLICT, "door_closed");
+    expect_problem(left.undo(scan, "They left.").await, StatusCode::CONFLICT, "door_closed");
+    assert_eq!(world.count("SELECT count(*) FROM door_admissions WHERE undone_at IS NULL").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
     let (world, ann, left) = world_with_door(1).await;
     let right = device(&world, ann.show, "Right door").await;

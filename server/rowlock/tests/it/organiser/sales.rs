@@ -2,7 +2,7 @@
 //! opening, pausing, limits, other prices; and cancelled shows.
 
 use super::{API, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
-use crate::box_office::{hold_seats, sales_path, sell_seats, seller_with_open_till};
+use crate::box_office::{desk_path, hold_seats, sale, sales_path, sell_seats, seller_with_open_till};
 use crate::prelude::*;
 
 async fn seen(olga: &mut crate::accounts::Browser, world: &World) -> Value {
@@ -44,6 +44,42 @@ async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
     post_ok(&mut olga, &terms, changed(&show, "sales_from", Value::Null)).await;
     wait_until("the other server sells", || async { world.visitor_at(1).hold(&[7]).await.0 == StatusCode::CREATED })
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counter_takes_new_holds_of_shows_on_sale_only_and_sells_existing_ones_during_a_pause() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let holds = desk_path(&format!("shows/{}/caller-holds", world.show));
+    let caller = |seat: u32| json!({ "seats": [seat], "name": "Mrs Ortega", "minutes": 60 });
+    let own = hold_seats(&mut ann, &world, &[1]).await;
+    let called = expect_answer(ann.post(&holds, caller(2)).await, StatusCode::CREATED);
+    let called = json!({ "id": called["hold"], "total": called["total"] });
+
+    let terms = format!("/programme/{}/terms", world.show);
+    let show = seen(&mut olga, &world).await;
+    post_ok(&mut olga, &terms, changed(&show, "sales", json!("paused"))).await;
+    expect_problem(ann.post(&holds, caller(3)).await, StatusCode::CONFLICT, "sales_closed");
+    for hold in [&own, &called] {
+        expect_answer(ann.post(&sales_path(&world), sale(hold, "cash")).await, StatusCode::CREATED);
+    }
+    let show = seen(&mut olga, &world).await;
+    let mut later = changed(&show, "sales_from", json!("2099-01-01T10:00"));
+    later["terms"]["sales"] = json!("open");
+    post_ok(&mut olga, &terms, later).await;
+    expect_problem(ann.post(&holds, caller(3)).await, StatusCode::CONFLICT, "sales_closed");
+
+    let draft = insert_show(&world.pg, 300_000, 30 * 3_600).await;
+    world.run(sqlx::query("UPDATE shows SET sales = 'planned' WHERE id = $1").bind(draft)).await;
+    let at_draft = |rest: &str| desk_path(&format!("shows/{draft}/{rest}"));
+    expect_problem(ann.post(&at_draft("caller-holds"), caller(3)).await, StatusCode::CONFLICT, "sales_closed");
+    expect_problem(ann.post(&at_draft("sales"), sale(&own, "cash")).await, StatusCode::CONFLICT, "sales_closed");
+    let day: String =
+        world.value(sqlx::query_scalar("SELECT local_date::text FROM shows WHERE id = $1").bind(world.show)).await;
+    let shows = expect_answer(ann.get(&desk_path(&format!("shows?date={day}"))).await, StatusCode::OK);
+    let listed: Vec<_> =
+        shows.as_array().expect("a list").iter().map(|show| (&show["id"], &show["is_on_sale"])).collect();
+    assert_eq!(listed, [(&json!(world.show), &json!(false))], "the draft of the same day is not listed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,6 +189,25 @@ async fn organiser_cancels_a_show_and_every_buyer_gets_a_full_refund() {
     world.execute(again).await;
     let again = sqlx::query(again).execute(&world.pg).await;
     assert_refused("the time is taken", again, UNIQUE_VIOLATION, "shows_one_at_a_time");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_that_has_begun_is_cancelled_by_operators_only() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let ann = world.visitor();
+    let sold = ann.buy_seats(&[1, 2], "tok_paid").await;
+    world.execute("UPDATE shows SET starts_at = now() - interval '1 day'").await;
+    let path = format!("/programme/{}/cancel", world.show);
+    let answer = post(&mut olga, &path, json!({ "reason": "The roof leaked." })).await;
+    expect_problem(answer, StatusCode::CONFLICT, "sales_closed");
+    assert_eq!(world.count("SELECT count(*) FROM show_cancellations").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM refunds").await, 0);
+    assert_eq!(ann.booking(&sold).await["state"], "CONFIRMED");
+
+    let show = world.show.to_string();
+    let (well, said) = world.command(&["cancel-show", &show, "--reason", "The roof leaked."]).await;
+    assert!(well, "{said}");
+    ann.wait_for_money(&sold, "REFUNDED").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

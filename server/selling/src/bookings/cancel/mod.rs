@@ -399,11 +399,18 @@ pub async fn take_back(
     Ok(CounterReturn { amount: Money::new(back, row.machine.total.currency), means })
 }
 
-/// Pays out the refunds of a counter booking that was undone elsewhere, for example because its show was called off.
+/// Pays out the refunds of a counter booking that was undone elsewhere, for example because its show was called off. A
+/// booking that its buyer cancelled needs a manager's approval (`is_approved`): the seller may have typed an address of
+/// their own as the buyer's.
 ///
 /// # Errors
-/// 404 when there is no such booking, 409 when no payout is open.
-pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> ApiResult<CounterReturn> {
+/// 404 when there is no such booking, 409 when no payout is open, 422 without the approval.
+pub async fn pay_out(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    is_approved: bool,
+    now: Timestamp,
+) -> ApiResult<CounterReturn> {
     let nothing = || Problem::new(Code::WrongState, "Nothing waits at the counter for this booking.");
     let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let means = refunds::paid_at_counter(tx, booking).await?.ok_or_else(nothing)?;
@@ -411,6 +418,10 @@ pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Ap
         refunds::of_booking(tx, booking).await?.into_iter().filter(|refund| refund.settled_at.is_none()).collect();
     if open.is_empty() {
         return Err(nothing());
+    }
+    if !is_approved && was_cancelled_by_buyer(tx, booking).await? {
+        let detail = "The buyer cancelled this booking: a manager authorises the pay-out with their PIN.";
+        return Err(Problem::new(Code::PinWrong, detail));
     }
     let mut back = 0;
     for refund in &open {
@@ -420,6 +431,13 @@ pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Ap
         back += refund.amount_minor;
     }
     Ok(CounterReturn { amount: Money::new(back, row.machine.total.currency), means: Some(means) })
+}
+
+/// Returns `true` if the buyer cancelled this booking or a part of it.
+pub(crate) async fn was_cancelled_by_buyer(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM booking_events
+                              WHERE booking_id = $1 AND event LIKE '%cancelled\\_by\\_buyer')";
+    sqlx::query_scalar(sql).bind(booking).fetch_one(tx).await
 }
 
 /// Returns the open payout of a booking at the counter; `None` where its money is at a gateway. A refund of single seats may

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use app::staff::pages::{Form, REASON, Refusal};
 use domain::api::accounts::Password;
 use domain::api::box_office::{
-    CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill, PinRequest, Reason, RefundRequest,
+    CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill, PayOutRequest, PinRequest, Reason, RefundRequest,
 };
 use domain::money::Currency;
 use domain::seats::SeatIndex;
@@ -101,8 +101,13 @@ async fn booking_act(visit: &StaffVisit, booking: Uuid, act: &str, form: &Form) 
             box_office::undo(state, counter, booking, &request, &visit.intent(form, &request)?).await
         }
         "pay-out" => {
-            let request = Reason { reason: form.reason() };
-            box_office::pay_out(state, counter, booking, &request, &visit.intent(form, &request)?).await
+            let request = PayOutRequest {
+                reason: form.reason(),
+                manager: form.get("manager").parse().ok(),
+                pin: form.filled("pin").map(Password::new),
+            };
+            let intent = visit.intent(form, &request.without_pin())?;
+            box_office::pay_out(state, counter, booking, &request, &intent).await
         }
         "refund" => {
             let ticked = ticked_seats(form)?;

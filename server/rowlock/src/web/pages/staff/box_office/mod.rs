@@ -149,8 +149,9 @@ async fn booking_to_exchange(
 ) -> Result<Option<BookingToExchange>, SignedInPageError> {
     let Some(found) = sold(visit, booking).await? else { return Ok(None) };
     let managers = accounts::managers_with_pin(&visit.state, &visit.desk.theatre).await?;
+    let has_begun = visit.state.catalogue.find_show(found.show).await?.starts_at <= visit.state.clock.now();
     let CounterBooking { id, reference, total, means, .. } = found;
-    Ok(Some(BookingToExchange { booking: id, reference, total, means, managers }))
+    Ok(Some(BookingToExchange { booking: id, reference, total, means, has_begun, managers }))
 }
 
 /// The shows of a day that a booking may be exchanged for.
