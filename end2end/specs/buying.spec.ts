@@ -32,6 +32,8 @@ test("the checkout names the terms of sale, if the operator has set them", async
 
   const hers = await anna.visit(show.id, process.env.SHORT_HOLD_URL);
   await hers.hold(show.seat("C", "7"));
+  await press(anna.page.getByTestId("extend"));
+  await expect(hers.countdown).toHaveText(/^[23]:/);
   await hers.openCart();
   const terms = hers.cart.getByRole("link", { name: "terms", exact: true });
   await expect(terms).toHaveAttribute("href", "https://cinema.example/terms");

@@ -52,7 +52,7 @@ pub fn set_value(id: &str, value: &str) {
 
 /// The markup inside the element with this id; `None` without one.
 pub fn markup_of(id: &str) -> Option<String> {
-    js_sys::Reflect::get(&element(id)?, &"innerHTML".into()).ok()?.as_string()
+    element(id).map(|element| element.inner_html())
 }
 
 /// A new element, not on the page yet.

@@ -1,7 +1,7 @@
 //! Seat limits apply per person and per card, not per cookie: guests who give an account's address, and cards entered
 //! on the gateway's page.
 
-use crate::accounts::{mails_about, register_and_log_in, register_proven};
+use crate::accounts::{mails_about, register_proven};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::late_payments::{self, expire, open_payment};
 use crate::prelude::*;
