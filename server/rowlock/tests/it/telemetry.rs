@@ -156,7 +156,7 @@ async fn every_metric_moves_with_its_event() {
     tokio::task::spawn_blocking(move || assert_promtool_accepts(&text)).await.expect("promtool accepts the metrics");
 }
 
-/// The gauges of late work are columns of one query: each has the age of its own row.
+/// One query reads all gauges of late work. Each gauge has the age of the oldest row of its own table.
 #[tokio::test(flavor = "multi_thread")]
 async fn gauges_of_late_work_have_its_age() {
     let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;
