@@ -15,6 +15,7 @@
 //! | `browser` | API calls, clock, storage and events of the browser |
 //! | `payment_retry` | data that survives a failed payment |
 //! | `shell`, `markup`, `site` | the document around a page, its rendered parts, and the addresses of its files |
+//! | `two_press_button` | a button for an act that cannot be undone |
 //! | `legal_links` | links to the operator's terms, privacy policy and imprint |
 //!
 //! To add a page or a page of staff: the recipes in CONTRIBUTING.md. To add an island: a module here,
@@ -47,6 +48,7 @@ pub mod show_island;
 pub mod site;
 #[cfg(feature = "staff")]
 pub mod staff;
+pub mod two_press_button;
 #[cfg(feature = "pages")]
 pub mod waiting_room;
 

@@ -1,9 +1,10 @@
 // The waiting room of a show: enabled over the API or from the organiser's page, and as a visitor sees it.
 import { randomUUID } from "node:crypto";
 
-import { type APIRequestContext, expect, type Page } from "@playwright/test";
+import { type APIRequestContext, expect, type Locator, type Page } from "@playwright/test";
 
 import { signInByApi } from "./accounts.js";
+import { press } from "./show.js";
 
 /** Enables a waiting room for a show, which opens in `opensInMs` milliseconds. */
 export async function openWaitingRoom(request: APIRequestContext, show: string, opensInMs: number, perSecond: number): Promise<void> {
@@ -35,6 +36,14 @@ export class WaitingRoomPage {
     await this.page.locator('input[name="per_second"]').fill(String(perSecond));
     await this.page.locator("#room-reason").fill(reason);
   }
+}
+
+/** Presses a button that asks after the first press and acts after the second. */
+export async function pressTwice(button: Locator): Promise<void> {
+  const label = (await button.textContent()) ?? "";
+  await press(button);
+  await expect(button).not.toHaveText(label);
+  await press(button);
 }
 
 /** Waits until the visitor's page shows this state. */

@@ -7,6 +7,7 @@ import { mailsTo } from "../pages/mailbox.js";
 import { expectBookingState, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
+import { pressTwice } from "../pages/waiting-room.js";
 
 /** The page's polling interval in a background tab (`app/src/show_island/waiting_list.rs`), milliseconds. */
 const POLL_HIDDEN_EVERY_MS = 30_000;
@@ -97,9 +98,11 @@ test("an offer is announced in the title of a background tab, and declining it s
   await expect.poll(stateOfEntry, { timeout: 20_000 }).toBe("OFFERED");
   await anna.page.clock.fastForward(POLL_HIDDEN_EVERY_MS);
   await expect(anna.page).toHaveTitle(`${messages("en")["wait.your_turn_short"]!} · ${title}`);
+  // Good news is not shown as a refusal.
+  await expect(anna.page.getByTestId("news")).toHaveText(messages("en")["wait.your_turn"]!);
   await showTab(anna.page);
   await expect(hers.heldSeats()).toHaveCount(1);
-  await press(anna.page.getByTestId("waiting-leave"));
+  await pressTwice(anna.page.getByTestId("waiting-leave"));
   await expect(hers.cartSeats).toHaveCount(0);
   await expect(anna.page.getByTestId("waiting-offer")).toHaveCount(0);
   await expect(hers.message).toBeEmpty();
@@ -113,7 +116,7 @@ test("a visitor can leave the waiting list", async ({ request, anna }) => {
   await anna.visit(show.id);
   await anna.page.locator("#waiting-email").fill("anna@example.org");
   await press(anna.page.getByTestId("waiting-join"));
-  await press(anna.page.getByTestId("waiting-leave"));
+  await pressTwice(anna.page.getByTestId("waiting-leave"));
   await expect(anna.page.getByTestId("waiting-place")).toHaveCount(0);
   await anna.page.reload();
   await expect(anna.page.getByTestId("waiting-join")).toBeVisible();

@@ -6,7 +6,7 @@ import { messages } from "../pages/languages.js";
 import { press, ShowPage } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
-import { openWaitingRoom, WaitingRoomPage, expectQueueState, tenMinutesBefore } from "../pages/waiting-room.js";
+import { openWaitingRoom, WaitingRoomPage, expectQueueState, pressTwice, tenMinutesBefore } from "../pages/waiting-room.js";
 
 /** Enough to join before the opening. */
 const OPENS_IN_MS = 25_000;
@@ -40,31 +40,60 @@ test("a visitor joins, is drawn, is admitted and holds a seat; the ticket surviv
   await his.goto(`/shows/${show.id}`);
   await press(his.getByTestId("queue-join"));
   await expectQueueState(his, "waiting");
-  await press(his.getByTestId("queue-leave"));
+  // One press asks, and counts only while the button has the focus.
+  const leave = his.getByTestId("queue-leave");
+  await press(leave);
+  await expect(leave).toHaveText(messages("en")["queue.leave_sure"]!);
+  await leave.blur();
+  await expect(leave).toHaveText(messages("en")["queue.leave"]!);
+  await pressTwice(leave);
   await expectQueueState(his, "outside");
   await press(his.getByTestId("queue-join"));
   await expectQueueState(his, "waiting");
   await expectAccessible(his, "waiting in front of a show");
 
-  // The link opens the ticket on another device.
+  // The link moves the place to another device, after a question.
   const link = await hers.getByTestId("queue-link").inputValue();
   const phone = await newVisitor();
   await phone.page.goto(link);
-  expect(new URL(phone.page.url()).pathname).toBe(`/shows/${show.id}`);
+  await press(phone.page.getByTestId("continue-here"));
   await expectQueueState(phone.page, "waiting");
+  expect(new URL(phone.page.url()).pathname).toBe(`/shows/${show.id}`);
   await phone.page.close();
 
   const untilOpen = Math.max(0, opensAt - Date.now());
   await expectQueueState(hers, "inside", untilOpen + 20_000);
   await expectQueueState(his, "inside", 20_000);
   await expect(hers.locator(".waiting-room-draw")).toContainText("SHA-256");
+  await expect(hers.getByTestId("queue-countdown")).toHaveText(/^\d+:\d\d left to choose your seats\.$/);
   await expect(hers.getByTestId("queue-enter")).toHaveAttribute("href", address);
   await press(hers.getByTestId("queue-enter"));
   const seats = new ShowPage(hers);
   await seats.waitUntilLive();
+
+  // A refusal by the waiting room leads back to it, also while the map is still shown.
+  const holds = `**/api/v1/shows/${show.id}/holds`;
+  const problem = { type: "about:blank", title: "Waiting room", status: 429, code: "waiting_room", detail: "Your time is over." };
+  await hers.route(holds, (route) =>
+    route.fulfill({ status: 429, contentType: "application/problem+json", body: JSON.stringify(problem) }),
+  );
+  await seats.pressSeat(show.seat("C", "7"));
+  await expectQueueState(hers, "inside", 20_000);
+  expect(new URL(hers.url()).search).toBe("?queue");
+  await hers.unroute(holds);
+  await expect(hers.getByTestId("queue-enter")).toHaveAttribute("href", `/shows/${show.id}`);
+  await press(hers.getByTestId("queue-enter"));
+  await seats.waitUntilLive();
   await seats.pressSeat(show.seat("C", "7"));
   await seats.expectSeat(show.seat("C", "7"), "mine");
   await expect(seats.countdown).toBeVisible();
+
+  // A stranger with the link declines, and has no place yet.
+  const stranger = await newVisitor();
+  await stranger.page.goto(link);
+  await expectAccessible(stranger.page, "the question before a place moves");
+  await press(stranger.page.getByTestId("own-place"));
+  await expectQueueState(stranger.page, "outside");
 });
 
 test("a call is announced in the title of a background tab, and the visitor is admitted when the tab is visible", async ({ request, anna }) => {
@@ -80,6 +109,14 @@ test("a call is announced in the title of a background tab, and the visitor is a
   await expectQueueState(hers, "waiting");
   await expect(hers.getByTestId("queue-title")).toBeFocused();
   await expect(hers).toHaveTitle(title);
+
+  // A lost connection is reported until the next answer.
+  const offline = hers.getByTestId("queue-offline");
+  anna.allowNetworkErrors();
+  await anna.context.setOffline(true);
+  await expect(offline).toHaveText(messages("en")["queue.offline_kept"]!);
+  await anna.context.setOffline(false);
+  await expect(offline).toBeEmpty();
 
   await hideTab(hers);
   await openWaitingRoom(request, show.id, OPENS_SOON_MS, 5);

@@ -7,6 +7,7 @@ pub mod booking;
 pub mod film;
 pub mod listing;
 pub mod offer;
+pub mod place_link;
 pub mod places;
 pub mod poster;
 pub mod problems;

@@ -14,6 +14,7 @@ use super::own_seats::cart::Cart;
 use super::own_seats::offers::SeatOffer;
 use super::own_seats::{watched, wishes};
 use super::session::MapSession;
+use super::signals::PageSignal;
 use crate::browser::calls::Failure;
 
 /// A message to the visitor.
@@ -69,9 +70,11 @@ impl Notice {
         Self { text: sentences.join(" "), ..self }
     }
 
-    /// Says whether the visitor's other seats are safe, with no other message.
-    pub fn others_status(others: bool) -> Self {
-        Self::new(if others { say!("map.others_are_safe") } else { say!("map.pick_another") })
+    /// Places were refused because these areas have too few left. `others` says whether the visitor holds or wants
+    /// others.
+    pub fn places_refused(short: &[AreaProblem], others: bool) -> Self {
+        let next = if others { say!("map.rest_is_safe") } else { say!("map.pick_another_area") };
+        Self::new(next).with_shortages(short)
     }
 
     /// The hold expired.
@@ -221,14 +224,27 @@ pub fn places_in_words(count: u32, area: &str) -> String {
     say!("map.places_in_area", count = count, area = area)
 }
 
+/// The text, and true if it is good news; empty without a notice.
+fn text_and_tone(notice: &Option<Notice>) -> (String, bool) {
+    notice.as_ref().map(|notice| (notice.text.clone(), notice.is_good)).unwrap_or_default()
+}
+
 /// The notice box. Present without a notice too, so that screen readers announce its changes.
 pub fn notice_view(session: MapSession) -> impl IntoView {
+    let shown_text = PageSignal::new((String::new(), false));
+    Effect::new(move |_| {
+        let text = session.notice.with(text_and_tone);
+        // Screen readers announce changes only, so a repeated text is gone for a frame.
+        if !text.0.is_empty() && shown_text.with_untracked(|shown| *shown == text) {
+            shown_text.set(Default::default());
+            request_animation_frame(move || shown_text.set(session.notice.with_untracked(text_and_tone)));
+        } else {
+            shown_text.set(text);
+        }
+    });
     // Good news is announced politely, an error at once.
     let text = move |is_good: bool| {
-        session.notice.with(|notice| {
-            let said = notice.as_ref().filter(|notice| notice.is_good == is_good);
-            said.map(|notice| notice.text.clone()).unwrap_or_default()
-        })
+        shown_text.with(|(text, is_shown_good)| if *is_shown_good == is_good { text.clone() } else { String::new() })
     };
     let tone = move || session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.is_good));
     let watchable = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.watchable));
@@ -343,9 +359,14 @@ mod tests {
         let short = [AreaProblem { area: 0, label: "Floor".to_owned(), left: 2 }];
         let some = Notice::reoffer(&["2 × Floor"], &[], &short, places);
         assert_eq!(some.text, "2 × Floor are still free. Floor has only 2 places left.");
-        let none = [AreaProblem { area: 0, label: "Floor".to_owned(), left: 0 }];
-        let none = Notice::others_status(false).with_shortages(&none);
-        assert_eq!(none.text, "Floor has no places left. Please pick another seat.");
+    }
+
+    #[test]
+    fn refused_places_lead_to_another_area_or_keep_the_rest() {
+        let floor = |left| [AreaProblem { area: 0, label: "Floor".to_owned(), left }];
+        let said = |left, others| Notice::places_refused(&floor(left), others).text;
+        assert_eq!(said(0, false), "Floor has no places left. Please choose another area.");
+        assert_eq!(said(1, true), "Floor has only 1 place left. You keep the rest of your selection.");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::seat_map::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
 use crate::seat_map::session::MapSession;
+use crate::two_press_button::two_press_button;
 
 /// Polling interval while waiting, milliseconds. An offer lasts minutes.
 const POLL_EVERY_MS: u32 = 5_000;
@@ -140,7 +141,7 @@ impl WaitingEntry {
         if should_notify {
             // The visitor may be looking at another tab.
             let headline = Some(say!("wait.your_turn_short"));
-            self.session.notice.set(Some(Notice { headline, ..Notice::new(say!("wait.your_turn")) }));
+            self.session.notice.set(Some(Notice { headline, is_good: true, ..Notice::new(say!("wait.your_turn")) }));
         }
         if is_new_offer {
             own_hold::refresh(self.session);
@@ -173,6 +174,9 @@ impl WaitingEntry {
                     browser::keep_focus(FOCUS_TARGETS);
                 }
                 Err(failure) if failure.code() == "already_waiting" => self.poll(),
+                Err(failure) if failure.code() == "waiting_room" => {
+                    browser::go_to(&format!("/shows/{}?queue", self.session.show));
+                }
                 Err(failure) => {
                     if (400..500).contains(&failure.status()) {
                         self.attempt.set_value(None);
@@ -248,7 +252,7 @@ fn in_line(own: WaitingEntry) -> impl IntoView {
     let place = move || own.place.with(|place| place.as_ref().map(place_in_words).unwrap_or_default());
     view! {
         <p role="status" data-testid="waiting-place">{place}</p>
-        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| own.leave()>{say!("wait.leave")}</button>
+        {leave_button(own, "wait.leave", "wait.leave_sure")}
         {other_times()}
     }
 }
@@ -267,8 +271,12 @@ fn offer_minutes() -> Option<i64> {
 fn offered(own: WaitingEntry) -> impl IntoView {
     view! {
         <p role="status" data-testid="waiting-offer">{say!("wait.offer")}</p>
-        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| own.leave()>{say!("wait.let_go")}</button>
+        {leave_button(own, "wait.let_go", "wait.let_go_sure")}
     }
+}
+
+fn leave_button(own: WaitingEntry, label: &'static str, question: &'static str) -> impl IntoView {
+    two_press_button("waiting-leave", "button button-quiet waiting-leave", label, question, move || own.leave())
 }
 
 fn form(own: WaitingEntry, has_lapsed: bool) -> impl IntoView {

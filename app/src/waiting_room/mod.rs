@@ -16,10 +16,13 @@ use language::say;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
+use wasm_bindgen::JsCast;
+use web_sys::PageTransitionEvent;
 
 use crate::browser::calls::{self, Failure};
 use crate::browser::socket::{Socket, SocketEvent};
 use crate::browser::{self, clock, events, ids, is_visible, set_title, socket_origin};
+use crate::two_press_button::two_press_button;
 
 /// Groups of messages this island uses. Its page carries them.
 pub const WORDS: &[&str] = &["queue", "problem", "common"];
@@ -49,9 +52,14 @@ struct VisitState {
     view: RwSignal<Option<QueueView>>,
     error: RwSignal<Option<String>>,
     busy: RwSignal<bool>,
+    /// True after a poll without an answer, until the next answer.
+    is_offline: RwSignal<bool>,
     /// True if a puzzle is being solved, as joining from a busy network requires.
     solving: RwSignal<bool>,
     socket: StoredValue<Option<Socket>, LocalStorage>,
+    /// Numbers of the last socket and of the last poll: events of earlier ones are ignored.
+    socket_number: StoredValue<u32>,
+    poll_number: StoredValue<u32>,
     /// The idempotency key of the current intent, kept over retries.
     key: StoredValue<Option<String>>,
 }
@@ -65,8 +73,8 @@ pub fn WaitingRoom(
 ) -> impl IntoView {
     let visit = VisitState { show, ..VisitState::default() };
     Effect::new(move |_| visit.start());
-    let left_ms = RwSignal::new(None::<i64>);
-    Effect::new(move |_| events::every(1_000, move || left_ms.set(visit.left_ms())));
+    let now = RwSignal::new(None::<Timestamp>);
+    Effect::new(move |_| events::every(1_000, move || now.set(clock::server_now())));
     let state = Memo::new(move |_| visit.view.with(|view| view.as_ref().map(|view| view.state)));
     let status = Memo::new(move |_| visit.view.with(|view| view.as_ref().map(|view| words::of(view, &opens))));
     let title = Memo::new(move |_| status.get().map_or_else(|| say!("queue.loading"), |status| status.title));
@@ -80,9 +88,10 @@ pub fn WaitingRoom(
                 </div>
                 <p data-testid="queue-text">{move || status.get().map(|status| status.text)}</p>
                 <p class="visually-hidden" role="status" data-testid="queue-spoken">{move || announcement.get()}</p>
+                <p role="status" data-testid="queue-offline">{move || visit.is_offline.get().then(|| words::offline(state.get()))}</p>
             </div>
             <p class="waiting-room-countdown" role="timer" data-testid="queue-countdown">
-                {move || left_ms.get().filter(|_| state.get() == Some(QueueState::Waiting)).map(words::opens_in)}
+                {move || visit.view.with(|view| words::countdown(view.as_ref()?, now.get()?))}
             </p>
             <p class="waiting-room-wait" data-testid="queue-wait">{move || status.get().and_then(|status| status.wait)}</p>
             <p role="status" data-testid="queue-solving">{move || visit.solving.get().then(|| say!("queue.solving"))}</p>
@@ -92,10 +101,10 @@ pub fn WaitingRoom(
                     <button type="button" class="button" data-testid="queue-join" on:click=move |_| visit.join()>{say!("queue.join")}</button>
                 })}
                 {move || (state.get() == Some(QueueState::Inside)).then(|| view! {
-                    <a class="button" data-testid="queue-enter" href=format!("/shows/{show}{}", browser::query())>{say!("queue.to_seats")}</a>
+                    <a class="button" data-testid="queue-enter" href=visit.seats_path()>{say!("queue.to_seats")}</a>
                 })}
-                {move || matches!(state.get(), Some(QueueState::Waiting | QueueState::Late | QueueState::Inside)).then(|| view! {
-                    <button type="button" class="button button-quiet" data-testid="queue-leave" on:click=move |_| visit.leave()>{say!("queue.leave")}</button>
+                {move || matches!(state.get(), Some(QueueState::Waiting | QueueState::Late | QueueState::Inside)).then(|| {
+                    two_press_button("queue-leave", "button button-quiet", "queue.leave", "queue.leave_sure", move || visit.leave())
                 })}
             </p>
             {move || visit.view.with(|view| view.as_ref().and_then(|view| view.link.clone())).map(words::link)}
@@ -139,6 +148,11 @@ impl VisitState {
         format!("/api/v1/shows/{}/queue", self.show)
     }
 
+    /// The address of the seats, with the query of this page.
+    fn seats_path(self) -> String {
+        format!("/shows/{}{}", self.show, query_of_seats(&browser::query()))
+    }
+
     fn state(self) -> Option<QueueState> {
         self.view.with_untracked(|view| view.as_ref().map(|view| view.state))
     }
@@ -158,11 +172,36 @@ impl VisitState {
         });
         self.listen();
         // A visitor who returns to the tab enters at once when called.
-        events::on_document("visibilitychange", move |_| self.enter_if_called());
+        events::on_document("visibilitychange", move |_| {
+            if is_visible() {
+                self.refresh();
+            }
+        });
+        events::on_window("pageshow", move |event| {
+            // Restored from the back-forward cache, not loaded.
+            if event.dyn_ref::<PageTransitionEvent>().is_some_and(PageTransitionEvent::persisted) {
+                self.refresh();
+            }
+        });
+        events::on_window("online", move |_| self.refresh());
+        events::on_window("offline", move |_| self.is_offline.set(true));
+    }
+
+    /// Polls and reopens the socket. While a device sleeps or has no network, the socket may end without an event.
+    fn refresh(self) {
+        self.listen();
+        spawn_local(self.poll());
     }
 
     async fn poll(self) {
-        match calls::get::<QueueView>(&self.path()).await {
+        let number = next_number(self.poll_number);
+        let answer = calls::get::<QueueView>(&self.path()).await;
+        // A poll from before a sleep may fail after the next one was answered.
+        if self.poll_number.get_value() != number {
+            return;
+        }
+        self.is_offline.set(matches!(answer, Err(Failure::Unreachable)));
+        match answer {
             Ok(view) => {
                 // An error of an earlier state is over with that state, and an unreachable server is reachable again.
                 let is_new_state = self.state() != Some(view.state);
@@ -178,7 +217,7 @@ impl VisitState {
             // The waiting room was switched off: go to the show's page, which is now the map, with the query of this
             // address.
             Err(failure) if failure.status() == 404 => {
-                browser::go_to(&format!("/shows/{}{}", self.show, browser::query()));
+                browser::go_to(&self.seats_path());
             }
             // Without an answer the next poll tries again.
             Err(_) => {}
@@ -218,6 +257,7 @@ impl VisitState {
     }
 
     fn listen(self) {
+        let number = next_number(self.socket_number);
         let address = format!("{}/api/v1/shows/{}/live?sections=0", socket_origin(), self.show);
         let socket = Socket::open(&address, move |event| match event {
             SocketEvent::Open => {}
@@ -229,19 +269,12 @@ impl VisitState {
             SocketEvent::Frame(_) => {}
             SocketEvent::End => spawn_local(async move {
                 events::after(SOCKET_PAUSE_MS / 2 + ids::jitter(SOCKET_PAUSE_MS / 2)).await;
-                self.listen();
+                if self.socket_number.get_value() == number {
+                    self.listen();
+                }
             }),
         });
         self.socket.set_value(socket);
-    }
-
-    /// Milliseconds until the room opens.
-    fn left_ms(self) -> Option<i64> {
-        let now = clock::server_now()?;
-        let opens_at = self.view.with_untracked(|view| {
-            view.as_ref().filter(|view| !view.queue.is_open).map(|view| Timestamp(view.opens_at_ms))
-        })?;
-        Some(opens_at.since(now)).filter(|left| *left > 0)
     }
 
     /// Enters when called and visible. A visitor in a background tab does not enter, because their time inside would
@@ -302,6 +335,19 @@ impl VisitState {
     }
 }
 
+fn next_number(numbers: StoredValue<u32>) -> u32 {
+    let number = numbers.get_value().wrapping_add(1);
+    numbers.set_value(number);
+    number
+}
+
+/// The query of the seats' page: that of this page without `queue`, with which the seat map asks for this page.
+fn query_of_seats(query: &str) -> String {
+    let parts = query.trim_start_matches('?').split('&').filter(|part| !part.is_empty() && *part != "queue");
+    let kept: Vec<&str> = parts.collect();
+    if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) }
+}
+
 /// The pause before the next poll, milliseconds: longer the further the visitor is from their turn.
 fn pause_ms(view: &QueueView, now: Timestamp) -> i64 {
     match (view.state, view.outlook) {
@@ -315,6 +361,10 @@ fn pause_ms(view: &QueueView, now: Timestamp) -> i64 {
             left => left.min(LONGEST_PAUSE_MS),
         },
         (QueueState::Called | QueueState::Late, _) => SHORTEST_PAUSE_MS,
+        // Until the pass ends: the visitor may then join again.
+        (QueueState::Inside, _) => view.pass_until_ms.map_or(LONGEST_PAUSE_MS, |until_ms| {
+            Timestamp(until_ms).since(now).clamp(SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS)
+        }),
         _ => LONGEST_PAUSE_MS,
     }
 }
@@ -353,5 +403,22 @@ mod tests {
         assert_eq!(pause_ms(&at(4_000), Timestamp(200_000)), LONGEST_PAUSE_MS);
         assert_eq!(pause_ms(&at(400), Timestamp(200_000)), 10_000);
         assert_eq!(pause_ms(&at(3), Timestamp(200_000)), SHORTEST_PAUSE_MS);
+        let inside = QueueView { pass_until_ms: Some(600_000), ..view(QueueState::Inside) };
+        assert_eq!(pause_ms(&inside, Timestamp(0)), LONGEST_PAUSE_MS);
+        assert_eq!(pause_ms(&inside, Timestamp(590_000)), 10_000);
+        assert_eq!(pause_ms(&inside, Timestamp(600_001)), SHORTEST_PAUSE_MS);
+    }
+
+    #[test]
+    fn the_seats_keep_the_query_without_the_request_for_the_queue() {
+        for (query, kept) in [
+            ("", ""),
+            ("?queue", ""),
+            ("?again=3-n0", "?again=3-n0"),
+            ("?queue&lang=de", "?lang=de"),
+            ("?again=3-n0&queue", "?again=3-n0"),
+        ] {
+            assert_eq!(query_of_seats(query), kept, "{query}");
+        }
     }
 }

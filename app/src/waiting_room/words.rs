@@ -1,8 +1,8 @@
 //! The state of a waiting room visit in words.
 
 use domain::api::waiting_room::{QueueState, QueueView};
-use domain::time::{MINUTE_MS, SECOND_MS};
-use domain::waiting_room::{ExpectedWait, PASS_MS};
+use domain::time::{SECOND_MS, Timestamp};
+use domain::waiting_room::ExpectedWait;
 use language::{Arg, clock, say};
 use leptos::prelude::*;
 
@@ -59,9 +59,7 @@ pub(super) fn of(view: &QueueView, opens: &str) -> QueueWords {
         (QueueState::Waiting, ..) => (say!("queue.in_title"), say!("queue.in_text", time = opens)),
         (QueueState::Called, ..) => (say!("queue.called_title"), say!("queue.called_text")),
         (QueueState::Late, ..) => (say!("queue.called_title"), say!("queue.late_text")),
-        (QueueState::Inside, ..) => {
-            (say!("queue.inside_title"), say!("queue.inside_text", minutes = PASS_MS / MINUTE_MS))
-        }
+        (QueueState::Inside, ..) => (say!("queue.inside_title"), say!("queue.inside_text")),
         (QueueState::Elsewhere, ..) => (say!("queue.elsewhere_title"), say!("queue.elsewhere_text")),
         (QueueState::Over, ..) => (say!("queue.over_title"), say!("queue.over_text")),
         (QueueState::Closed, ..) => (say!("queue.closed_title"), say!("queue.closed_text")),
@@ -98,8 +96,31 @@ fn wait(outlook: ExpectedWait) -> String {
     }
 }
 
+/// The text of a missing connection. Visitors who wait keep their place; the time of those inside continues.
+pub(super) fn offline(state: Option<QueueState>) -> String {
+    match state {
+        Some(QueueState::Waiting | QueueState::Called | QueueState::Late) => say!("queue.offline_kept"),
+        _ => say!("queue.offline"),
+    }
+}
+
+/// The countdown to the opening, or to the end of the pass.
+pub(super) fn countdown(view: &QueueView, now: Timestamp) -> Option<String> {
+    let left_ms = |end_ms| Some(Timestamp(end_ms).since(now)).filter(|left| *left > 0);
+    match view.state {
+        QueueState::Waiting if !view.queue.is_open => left_ms(view.opens_at_ms).map(opens_in),
+        QueueState::Inside => left_ms(view.pass_until_ms?).map(pass_ends_in),
+        _ => None,
+    }
+}
+
+fn pass_ends_in(left_ms: i64) -> String {
+    let seconds = left_ms / SECOND_MS;
+    say!("queue.inside_left", time = Arg::Ours(&clock(seconds / 60, seconds % 60)))
+}
+
 /// The time until opening: days from two days on, hours and minutes from an hour on, then a countdown.
-pub(super) fn opens_in(left_ms: i64) -> String {
+fn opens_in(left_ms: i64) -> String {
     let seconds = left_ms / SECOND_MS;
     let (minutes, hours) = (seconds / 60, seconds / 3_600);
     match hours {
@@ -193,6 +214,26 @@ mod tests {
         let early = of(&view(QueueState::Waiting), "Sat 21 Nov, 20:15");
         assert!(early.text.contains("Sat 21 Nov, 20:15") && early.wait.is_none(), "{early:?}");
         assert!(of(&view(QueueState::Outside), "Sat 21 Nov, 20:15").text.contains("Sat 21 Nov, 20:15"));
+    }
+
+    #[test]
+    fn the_countdown_runs_to_the_opening_and_then_to_the_end_of_the_pass() {
+        let at = |view: &QueueView, ms| countdown(view, Timestamp(ms));
+        let early = view(QueueState::Waiting);
+        assert_eq!(at(&early, 40_000).as_deref(), Some("Opens in 1:00."));
+        assert_eq!(at(&early, early.opens_at_ms), None);
+        let inside = QueueView { pass_until_ms: Some(700_000), ..view(QueueState::Inside) };
+        assert_eq!(at(&inside, 109_500).as_deref(), Some("9:50 left to choose your seats."));
+        assert_eq!(at(&inside, 700_000), None);
+        assert_eq!(at(&view(QueueState::Over), 40_000), None);
+    }
+
+    #[test]
+    fn a_missing_connection_names_the_place_of_those_who_wait() {
+        assert!(offline(Some(QueueState::Waiting)).contains("Your place is kept"));
+        for state in [None, Some(QueueState::Outside), Some(QueueState::Inside)] {
+            assert_eq!(offline(state), "No connection right now. We keep trying.", "{state:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@ use leptos::wasm_split::wasm_split;
 
 use super::cart::{Cart, HoldIntent};
 use super::{area_offers, offers, own_hold, wishes};
-use crate::browser::calls::{self, Failure};
+use crate::browser::calls::Failure;
+use crate::browser::{self, calls};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::deferred::SplitLoaderError;
 use crate::seat_map::large_rooms::painting;
@@ -66,6 +67,13 @@ async fn handle(session: MapSession, intent: HoldIntent, failure: Failure) {
             session.are_others_waiting.set(true);
             wishes::handle_failure(session, &failure);
         }
+        ("waiting_room", _) => {
+            wishes::handle_failure(session, &failure);
+            // Without a hold nothing can be done on the map. The waiting room shows the place, or offers a new one.
+            if session.cart.with_untracked(|cart| cart.held().is_none()) {
+                browser::go_to(&format!("/shows/{}?queue", session.show));
+            }
+        }
         _ => wishes::handle_failure(session, &failure),
     }
 }
@@ -103,5 +111,5 @@ fn refuse_places(session: MapSession, areas: &[AreaProblem]) {
         !cart.is_empty()
     });
     let offer = area_offers::offer_places(session, areas, count);
-    session.notice.set(Some(Notice { offer, ..Notice::others_status(has_others).with_shortages(areas) }));
+    session.notice.set(Some(Notice { offer, ..Notice::places_refused(areas, has_others) }));
 }

@@ -240,7 +240,7 @@ fn notice_for(session: MapSession, room: &RoomPlan, status: &SeatStatus) -> Opti
 fn report_taken(session: MapSession, SeatStatus { gone, short, .. }: &SeatStatus) {
     let has_others = !session.cart.with_untracked(Cart::is_empty);
     if gone.is_empty() {
-        session.notice.set(Some(Notice::others_status(has_others).with_shortages(short)));
+        session.notice.set(Some(Notice::places_refused(short, has_others)));
         return;
     }
     session.notice.set(Some(Notice::refused(&problems(session, gone), has_others).with_shortages(short)));

@@ -81,11 +81,15 @@ async fn come(
     };
     let view = view_of(&state, &show, &room, &visitor.owner, credentials, entered_state);
     let mut response = (visitor, (status, Json(&view))).into_response();
-    if view.state == QueueState::Over {
-        entry::clear_cookies(&state, &room, response.headers_mut());
-    } else {
-        let pass = view.pass.as_deref().zip(view.pass_until_ms.map(Timestamp));
-        entry::set_cookies(&state, &room, response.headers_mut(), view.ticket.as_deref(), pass);
+    match view.state {
+        QueueState::Over => entry::clear_cookies(&state, &room, response.headers_mut()),
+        // Without the ticket, the next join takes a new number. The pass is kept: another tab may have entered at the same
+        // moment.
+        QueueState::Elsewhere => entry::clear_ticket(&state, &room, response.headers_mut()),
+        _ => {
+            let pass = view.pass.as_deref().zip(view.pass_until_ms.map(Timestamp));
+            entry::set_cookies(&state, &room, response.headers_mut(), view.ticket.as_deref(), pass);
+        }
     }
     Ok(response)
 }
@@ -191,7 +195,8 @@ fn view_of(
     };
     let outlook = place.filter(|_| queue_state == QueueState::Waiting).map(|place| queue.outlook(place));
     let signer = &state.waiting_rooms.signer;
-    let keeps = !matches!(queue_state, QueueState::Over | QueueState::Outside | QueueState::Closed);
+    let keeps =
+        !matches!(queue_state, QueueState::Over | QueueState::Elsewhere | QueueState::Outside | QueueState::Closed);
     let ticket = credentials.number.filter(|_| keeps).map(|number| signer.ticket(room.id, number));
     let pass = credentials.pass.map(|pass| signer.pass(room.id, owner, pass));
     let link = ticket.as_ref().map(|ticket| link(state, show, ticket));

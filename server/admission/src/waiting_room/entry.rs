@@ -54,9 +54,13 @@ pub enum VisitorPage {
 pub async fn check_pass(state: &AdmissionState, show: &Show, visitor: &Visitor, headers: &HeaderMap) -> ApiResult<()> {
     let Some(room) = state.waiting_rooms.of(show.id) else { return Ok(()) };
     let now = state.clock.now();
-    let pass = pass_of(state, &room, &visitor.owner, headers).filter(|pass| now < pass.until.plus_ms(PASS_GRACE_MS));
-    let detail = match pass {
-        None => "This show is entered through its waiting room. Your place there is kept; please wait for your turn.",
+    let detail = match pass_of(state, &room, &visitor.owner, headers) {
+        None => {
+            "It is not your turn in the waiting room of this show. Seats you hold stay yours until their time runs out."
+        }
+        Some(pass) if now >= pass.until.plus_ms(PASS_GRACE_MS) => {
+            "Your time to choose seats in this show is over. Seats you hold stay yours until their time runs out."
+        }
         // After the end of a pass its number is used up anyway, so this cannot be checked. Boxed, as below: every attempt at
         // seats runs through here, and few reach a store.
         Some(pass) if now < pass.until && Box::pin(store::has_left(state, &room, pass.number)).await? => {
@@ -70,7 +74,8 @@ pub async fn check_pass(state: &AdmissionState, show: &Show, visitor: &Visitor, 
     Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(RETRY_AFTER))
 }
 
-/// Returns the page that a visitor sees: the map of a show or its waiting room.
+/// Returns the page that a visitor sees: the map of a show or its waiting room. A visitor may ask for the waiting room
+/// instead of the map (`?queue`), which the page of the show reads.
 #[must_use]
 pub fn page_of(state: &AdmissionState, show: Uuid, owner: &str, headers: &HeaderMap) -> VisitorPage {
     let Some(room) = state.waiting_rooms.of(show) else { return VisitorPage::Map };
@@ -79,28 +84,30 @@ pub fn page_of(state: &AdmissionState, show: Uuid, owner: &str, headers: &Header
     if sees { VisitorPage::Map } else { VisitorPage::WaitingRoom }
 }
 
-/// The effect of opening a ticket's link in a browser.
+/// The possible effect of a ticket's link in a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TicketImport {
-    /// The browser stores the ticket in this cookie.
-    Stored(HeaderValue),
-    /// The browser has another ticket and keeps it: a link sent by others must not replace a place.
-    HasAnother,
+    /// The browser has no ticket. This cookie stores the ticket once the visitor confirms: others may have sent the link.
+    Possible(HeaderValue),
+    /// The browser has a ticket and keeps it: a link sent by others must not replace a place.
+    HasTicket,
     /// The ticket is not valid for this show.
     Invalid,
 }
 
-/// Transfers a ticket to the browser with these headers.
+/// Checks if a ticket can be transferred to the browser with these headers.
 #[must_use]
-pub fn import_ticket(state: &AdmissionState, show: Uuid, headers: &HeaderMap, ticket: &str) -> TicketImport {
+pub fn check_ticket_import(state: &AdmissionState, show: Uuid, headers: &HeaderMap, ticket: &str) -> TicketImport {
     let Some(room) = state.waiting_rooms.of(show) else { return TicketImport::Invalid };
     let read = |text: &str| state.waiting_rooms.signer.read_ticket(room.id, text);
-    let Some(number) = read(ticket) else { return TicketImport::Invalid };
-    let own = header_or_cookie(headers, TICKET_HEADER, &ticket_cookie(show)).and_then(|text| read(&text));
-    if own.is_some_and(|own| own != number) {
-        return TicketImport::HasAnother;
+    if read(ticket).is_none() {
+        return TicketImport::Invalid;
     }
-    TicketImport::Stored(cookie(state, &ticket_cookie(show), ticket, TICKET_LIFE_S))
+    let own = header_or_cookie(headers, TICKET_HEADER, &ticket_cookie(show)).and_then(|text| read(&text));
+    if own.is_some() {
+        return TicketImport::HasTicket;
+    }
+    TicketImport::Possible(cookie(state, &ticket_cookie(show), ticket, TICKET_LIFE_S))
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,7 +208,7 @@ pub(super) async fn join_or_enter(
 }
 
 /// The number of a visitor: the same for each request, also while the first one is running; a new one after it was
-/// given back.
+/// given back, or has let in other devices only.
 async fn number_for_visitor(state: &AdmissionState, room: &Arc<ActiveRoom>, joiner: Joiner<'_>) -> ApiResult<u64> {
     let (joins, asked) = (&state.waiting_rooms.joins, (room.id, joiner.owner.to_owned()));
     let join = async || {
@@ -209,7 +216,7 @@ async fn number_for_visitor(state: &AdmissionState, room: &Arc<ActiveRoom>, join
         joined.map_err(|problem| (*problem).clone())
     };
     let joined = join().await?;
-    if joined.is_fresh() || !store::has_left(state, room, *joined.value()).await? {
+    if joined.is_fresh() || !store::is_used_up(state, room, *joined.value(), joiner.owner).await? {
         return Ok(joined.into_value());
     }
     joins.invalidate(&asked).await;
@@ -254,7 +261,10 @@ pub(super) fn set_cookies(
 }
 
 pub(super) fn clear_cookies(state: &AdmissionState, room: &ActiveRoom, headers: &mut HeaderMap) {
-    for name in [ticket_cookie(room.show), pass_cookie(room.show)] {
-        headers.append(header::SET_COOKIE, cookie(state, &name, "", 0));
-    }
+    clear_ticket(state, room, headers);
+    headers.append(header::SET_COOKIE, cookie(state, &pass_cookie(room.show), "", 0));
+}
+
+pub(super) fn clear_ticket(state: &AdmissionState, room: &ActiveRoom, headers: &mut HeaderMap) {
+    headers.append(header::SET_COOKIE, cookie(state, &ticket_cookie(room.show), "", 0));
 }

@@ -30,7 +30,7 @@ mod tickets;
 mod used_tickets;
 
 pub use endpoints::routes;
-pub use entry::{TicketImport, VisitorPage, check_pass, import_ticket, page_of};
+pub use entry::{TicketImport, VisitorPage, check_pass, check_ticket_import, page_of};
 pub use room::{ActiveRoom, Rooms};
 pub use rounds::serve_forever;
 pub use switch::{

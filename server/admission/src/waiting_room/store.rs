@@ -190,7 +190,23 @@ pub(super) async fn leave(state: &AdmissionState, room: &ActiveRoom, number: u64
 pub(super) async fn has_left(state: &AdmissionState, room: &ActiveRoom, number: u64) -> Result<bool, StoreError> {
     let mut call = state.waiting_rooms.scripts.left.call(&room.keys);
     call.arg(number);
-    let answer: Option<[i64; 1]> = call_if_loaded(state, room, &call).await?;
+    run_left(state, room, &call).await
+}
+
+/// True if a number cannot let this visitor in: [`has_left`], or all its devices have entered, without the visitor.
+pub(super) async fn is_used_up(
+    state: &AdmissionState,
+    room: &ActiveRoom,
+    number: u64,
+    owner: &str,
+) -> Result<bool, StoreError> {
+    let mut call = state.waiting_rooms.scripts.left.call(&room.keys);
+    call.arg(number).arg(owner).arg(DEVICES);
+    run_left(state, room, &call).await
+}
+
+async fn run_left(state: &AdmissionState, room: &ActiveRoom, call: &ScriptCall<'_>) -> Result<bool, StoreError> {
+    let answer: Option<[i64; 1]> = call_if_loaded(state, room, call).await?;
     Ok(answer == Some([1]))
 }
 

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use app::PageLink;
+use app::pages::place_link::PlaceLinkPage;
 use app::pages::show::{QueuePage, SeatMapPage};
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -15,6 +16,7 @@ use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
+use super::booking::facts;
 use super::{
     Page, PageError, PagePath, PageResult, in_words, private_page, redirect_to, search_engines, start_in_words,
 };
@@ -35,13 +37,15 @@ const SPREAD_S: u64 = 8;
 const SEATS_LEFT_DEADLINE: Duration = Duration::from_millis(200);
 
 pub(super) fn pages() -> [Page; 2] {
-    [("/shows/{id}", get(show), OPENING), ("/shows/{id}/place/{ticket}", get(import_ticket), CHOOSING)]
+    let place_link = get(confirm_import).post(import_ticket);
+    [("/shows/{id}", get(show), OPENING), ("/shows/{id}/place/{ticket}", place_link, CHOOSING)]
 }
 
 async fn show(
     State(state): State<AppState>,
     visitor: Visitor,
     headers: HeaderMap,
+    RawQuery(query): RawQuery,
     PagePath(id): PagePath<Uuid>,
 ) -> PageResult {
     let Some(show) = state.catalogue.show(id).await? else { return redirect_to_region(&state, id).await };
@@ -88,7 +92,9 @@ async fn show(
     };
     // Visitors may wait in the waiting room before the sale begins.
     let may_be_sold = catalogue::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
-    if may_be_sold && waiting_room::page_of(&state, id, &visitor.owner, &headers) == VisitorPage::WaitingRoom {
+    let gets_queue = is_queue_requested(&state, id, query.as_deref())
+        || waiting_room::page_of(&state, id, &visitor.owner, &headers) == VisitorPage::WaitingRoom;
+    if may_be_sold && gets_queue {
         let opens = opening_in_words(&state, &show);
         return Ok((visitor, private_page(QueuePage { show: page, opens })).into_response());
     }
@@ -97,6 +103,12 @@ async fn show(
         [(header::REFRESH, HeaderValue::from(RELOAD_S + later))]
     });
     Ok((visitor, again, private_page(page)).into_response())
+}
+
+/// Returns true if the address asks for the waiting room (`?queue`) and the show has one. The map opens that address
+/// after a refusal, because for a while after the end of a pass the other one shows the map.
+fn is_queue_requested(state: &AppState, show: Uuid, query: Option<&str>) -> bool {
+    query.is_some_and(|query| query.split('&').any(|part| part == "queue")) && state.waiting_rooms.of(show).is_some()
 }
 
 /// Redirects to the region of the show, in the reader's language.
@@ -113,16 +125,35 @@ fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
     state.waiting_rooms.of(show.id).map(|room| in_words(show, room.settings().opens_at)).unwrap_or_default()
 }
 
-/// Transfers a place in the queue to the device that opens this link.
+/// Asks the visitor before a place in the queue moves to their device. Opening the link moves nothing: many who open one
+/// stranger's link would share one place, which lets in two devices.
+async fn confirm_import(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    PagePath((id, ticket)): PagePath<(Uuid, String)>,
+) -> PageResult {
+    let show_path = format!("/shows/{id}");
+    match waiting_room::check_ticket_import(&state, id, &headers, &ticket) {
+        TicketImport::Possible(_) => {
+            let show = state.catalogue.show(id).await?.ok_or(PageError::NotFound)?;
+            let action = format!("/shows/{id}/place/{ticket}");
+            Ok(private_page(PlaceLinkPage { show: facts(&show), show_path, action }))
+        }
+        TicketImport::HasTicket => Ok(redirect_to(&show_path)),
+        TicketImport::Invalid => Err(PageError::NotFound),
+    }
+}
+
+/// Transfers a place in the queue to the device of a visitor who confirmed it.
 async fn import_ticket(
     State(state): State<AppState>,
     headers: HeaderMap,
     PagePath((show, ticket)): PagePath<(Uuid, String)>,
 ) -> PageResult {
     let to_show = redirect_to(&format!("/shows/{show}"));
-    match waiting_room::import_ticket(&state, show, &headers, &ticket) {
-        TicketImport::Stored(cookie) => Ok(([(header::SET_COOKIE, cookie)], to_show).into_response()),
-        TicketImport::HasAnother => Ok(to_show),
+    match waiting_room::check_ticket_import(&state, show, &headers, &ticket) {
+        TicketImport::Possible(cookie) => Ok(([(header::SET_COOKIE, cookie)], to_show).into_response()),
+        TicketImport::HasTicket => Ok(to_show),
         TicketImport::Invalid => Err(PageError::NotFound),
     }
 }

@@ -197,24 +197,62 @@ async fn link_brings_the_place_to_another_device_and_a_ticket_admits_two_browser
     let world = World::start(1, &[]).await;
     switch_on(&world, 2_500, 100).await;
     let mut laptop = Guest::join(&world, 0).await;
-    let link = text(&laptop.state().await["link"]).to_owned();
-    let path = link.strip_prefix(&world.servers[0].url).expect("a URL of this server").to_owned();
-    let mut devices = Vec::new();
-    for _ in 0..2 {
-        let mut browser = Browser::new(&world);
-        let (status, headers, _) = browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
-        assert_eq!(status, StatusCode::SEE_OTHER);
-        assert_eq!(headers["location"], format!("/shows/{}", world.show));
-        devices.push(Guest { browser, path: queue_of(&world), number: laptop.number });
-    }
-    assert_eq!(devices[0].state().await["number"], laptop.number);
+    let link = laptop.link(&world).await;
+    let mut second = laptop.on_another_device(&world, &link).await;
+    let mut third = laptop.on_another_device(&world, &link).await;
+    assert_eq!(second.state().await["number"], laptop.number);
     laptop.enter().await;
-    assert_eq!(devices[0].visit().await["state"], "INSIDE");
-    assert_eq!(devices[1].visit().await["state"], "ELSEWHERE");
-    assert_eq!(devices[1].hold(20).await.0, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(second.visit().await["state"], "INSIDE");
+    let refused = third.visit().await;
+    assert_eq!((&refused["state"], &refused["ticket"]), (&json!("ELSEWHERE"), &Value::Null), "{refused}");
+    assert_eq!(third.hold(20).await.0, StatusCode::TOO_MANY_REQUESTS);
+    // Their next request joins at the back.
+    assert_eq!(third.state().await["state"], "OUTSIDE");
+    let again = expect_answer(third.browser.post(&third.path, Value::Null).await, StatusCode::CREATED);
+    assert_ne!(again["number"], laptop.number);
 
-    let (forged, _) = path.rsplit_once('-').expect("a signature");
-    assert_eq!(world.visitor().page(&format!("{forged}-00")).await.0, StatusCode::NOT_FOUND);
+    let (forged, _) = link.rsplit_once('-').expect("a signature");
+    for method in [Method::GET, Method::POST] {
+        let answer = world.visitor().raw(method, &format!("{forged}-00"), Value::Null, "forged").await;
+        assert_eq!(answer.0, StatusCode::NOT_FOUND);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitor_whose_ticket_has_admitted_two_other_browsers_joins_with_a_new_number() {
+    let world = World::start(2, &[]).await;
+    switch_on(&world, 2_500, 100).await;
+    let mut laptop = Guest::join(&world, 0).await;
+    let link = laptop.link(&world).await;
+    for _ in 0..2 {
+        laptop.on_another_device(&world, &link).await.enter().await;
+    }
+    // The refusal comes from another server than the one that remembers their number.
+    laptop.browser = laptop.browser.moved_to(&world, 1);
+    laptop.wait_for_state("CALLED").await;
+    assert_eq!(laptop.visit().await["state"], "ELSEWHERE");
+    laptop.browser = laptop.browser.moved_to(&world, 0);
+    let again = expect_answer(laptop.browser.post(&laptop.path, Value::Null).await, StatusCode::CREATED);
+    assert_ne!(again["number"], laptop.number);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opened_link_moves_no_place_before_the_visitor_confirms() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 60_000, 100).await;
+    let link = Guest::join(&world, 0).await.link(&world).await;
+    let mut browser = Browser::new(&world);
+    let page = RawAnswer::of(browser.visitor().request(Method::GET, &link)).await;
+    assert_eq!((page.status, page.optional_header("set-cookie")), (StatusCode::OK, ""));
+    assert_eq!(page.header("cache-control"), "private, no-store");
+    for part in [format!("action=\"{link}\""), format!("href=\"/shows/{}\"", world.show)] {
+        assert!(page.body.contains(&part), "{part}: {}", page.body);
+    }
+    // Nor does a form on another site.
+    let foreign = [("origin", "https://other.example")];
+    let (status, headers, answer) = browser.send_with(Method::POST, &link, &Value::Null, &foreign).await;
+    assert_eq!((status, &answer["code"]), (StatusCode::FORBIDDEN, &json!("foreign_origin")));
+    assert!(headers.get("set-cookie").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -229,6 +267,48 @@ async fn show_page_is_the_waiting_room_until_the_visitor_is_inside() {
     guest.enter().await;
     let inside = html(&guest).await;
     assert!(inside.contains("data-testid=\"seat-map\"") && !inside.contains("data-testid=\"waiting-room\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitor_whose_pass_has_ended_keeps_the_map_and_gets_a_new_place_on_request() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 2_500, 100).await;
+    let mut guest = Guest::join(&world, 0).await;
+    guest.enter().await;
+    // The pass ends in three seconds: Redis has its end, and a request without the pass gets one with that end.
+    let (inside, until_ms) = (key_of(&world, "inside").await, platform::clock::now().plus_ms(3_000).0);
+    let mut redis = world.redis().await;
+    let mut shorten = redis::cmd("ZADD");
+    shorten.arg(&inside).arg("XX").arg("CH").arg(until_ms).arg(guest.number);
+    assert_eq!(shorten.query_async::<i64>(&mut redis).await.expect("Redis answers"), 1);
+    let key = new_id().to_string();
+    let headers = [("idempotency-key", key.as_str()), ("queue-pass", "")];
+    let (_, _, view) = guest.browser.send_with(Method::POST, &guest.path, &Value::Null, &headers).await;
+    assert_eq!((&view["state"], &view["pass_until_ms"]), (&json!("INSIDE"), &json!(until_ms)), "{view}");
+
+    // Attempts at no seats, which are malformed once they pass the waiting room.
+    let (visitor, holds) = (guest.visitor(), guest.path.replace("/queue", "/holds"));
+    let attempt = || visitor.call(Method::POST, &holds, json!({ "seats": [] }));
+    assert_eq!(attempt().await.0, StatusCode::BAD_REQUEST);
+    wait_until("the pass is over", || async { attempt().await.1["code"] == "waiting_room" }).await;
+    let refusal = attempt().await.1;
+    assert!(text(&refusal["detail"]).starts_with("Your time to choose seats in this show is over."), "{refusal}");
+
+    let page = format!("/shows/{}", world.show);
+    let shows_map = async |visitor: Visitor, path: &str| {
+        let (status, html) = visitor.page(path).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        html.contains("data-testid=\"seat-map\"")
+    };
+    assert!(shows_map(guest.visitor(), &page).await, "they may be paying");
+    assert!(shows_map(guest.visitor(), &format!("{page}?queues")).await);
+    assert!(!shows_map(guest.visitor(), &format!("{page}?again=1-n0&queue")).await);
+
+    guest.wait_for_state("CALLED").await;
+    assert_eq!(guest.visit().await["state"], "OVER");
+    assert!(!shows_map(guest.visitor(), &page).await, "the pass is deleted");
+    let again = expect_answer(guest.browser.post(&guest.path, Value::Null).await, StatusCode::CREATED);
+    assert_ne!(again["number"], json!(guest.number));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -320,17 +400,15 @@ async fn link_replaces_no_existing_place() {
     let world = World::start(1, &[]).await;
     switch_on(&world, 60_000, 100).await;
     let mut people = guests(&world, 2).await;
-    let link = text(&people[0].state().await["link"]).to_owned();
-    let path = link.strip_prefix(&world.servers[0].url).expect("a URL of this server").to_owned();
-    let (status, headers, _) = people[1].browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
-    assert!(
-        headers.get("set-cookie").is_none_or(|cookie| !cookie.to_str().expect("text").starts_with("rowlock_queue"))
-    );
-    let own = people[1].number;
-    assert_eq!(people[1].state().await["number"], own);
-    // The visitor's own link changes nothing.
-    let (status, _, _) = people[0].browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
-    let own = people[0].number;
-    assert_eq!((status, &people[0].state().await["number"]), (StatusCode::SEE_OTHER, &json!(own)));
+    let link = people[0].link(&world).await;
+    // The second one opens the link of the first, who may open it too.
+    for guest in &mut people {
+        for method in [Method::GET, Method::POST] {
+            let (status, headers, _) = guest.browser.send_with(method, &link, &Value::Null, &[]).await;
+            assert_eq!(status, StatusCode::SEE_OTHER);
+            assert!(headers.get("set-cookie").is_none(), "{headers:?}");
+        }
+        let own = guest.number;
+        assert_eq!(guest.state().await["number"], own);
+    }
 }

@@ -46,6 +46,21 @@ impl Guest {
         Self { browser, path: queue_of(world), number }
     }
 
+    /// Path of the link that moves the place to another device. The guest is at the first server.
+    async fn link(&mut self, world: &World) -> String {
+        let link = text(&self.state().await["link"]).to_owned();
+        link.strip_prefix(&world.servers[0].url).expect("a URL of this server").to_owned()
+    }
+
+    /// A new browser at the first server, which confirms that this place moves to it.
+    async fn on_another_device(&self, world: &World, link: &str) -> Self {
+        let mut browser = Browser::new(world);
+        let (status, headers, _) = browser.send_with(Method::POST, link, &Value::Null, &[]).await;
+        assert_eq!(status, StatusCode::SEE_OTHER);
+        assert_eq!(headers["location"], format!("/shows/{}", world.show));
+        Self { browser, path: self.path.clone(), number: self.number }
+    }
+
     async fn state(&mut self) -> Value {
         expect_answer(self.browser.get(&self.path).await, StatusCode::OK)
     }
