@@ -9,6 +9,9 @@
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::api::{SEAT_PITCH, SeatKind};
@@ -25,7 +28,7 @@ const ROWS_APART_PITCHES: f64 = 3.0;
 const PAIRED_PER_ROW: usize = 6;
 
 /// A request for seats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SeatRequest {
     /// Number of seats, 1 to [`MAX_SEATS_PER_HOLD`].
     pub count: usize,
@@ -77,32 +80,48 @@ pub fn best_available(
         found = disjoint(free_seats.candidates_in_two_rows(wish.count), most);
     }
     if found.is_empty() {
-        found = free_seats.scattered(wish.count).into_iter().collect();
+        return free_seats.scattered(wish.count).into_iter().collect();
     }
-    found.into_iter().map(|candidate| candidate.suggestion).collect()
+    found.into_iter().map(Candidate::into_suggestion).collect()
 }
 
-/// A suggestion and its cost; the lower the better.
+/// A possible suggestion and its cost; the lower the better. A large room has a hundred thousand, so it owns no list.
 #[derive(Clone, Debug)]
 struct Candidate {
-    suggestion: Suggestion,
+    /// Its seats in ascending order. The second range is empty if the first has all of them.
+    seats: [Range<SeatIndex>; 2],
+    orphans: usize,
     cost: f64,
 }
 
+impl Candidate {
+    fn seats(&self) -> impl Iterator<Item = SeatIndex> {
+        self.seats.iter().cloned().flatten()
+    }
+
+    /// Orders by cost. Ties are broken by the lower seat, so that the result is deterministic.
+    fn order(&self, other: &Self) -> Ordering {
+        self.cost.total_cmp(&other.cost).then_with(|| self.seats().cmp(other.seats()))
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.seats.iter().any(|one| other.seats.iter().any(|other| one.start < other.end && other.start < one.end))
+    }
+
+    fn into_suggestion(self) -> Suggestion {
+        let together = if self.seats[1].is_empty() { Adjacency::Row } else { Adjacency::Rows };
+        Suggestion { seats: self.seats().collect(), together, orphans: self.orphans }
+    }
+}
+
+/// Chooses the best candidates without a common seat. A few passes cost less than sorting all candidates.
 fn disjoint(mut candidates: Vec<Candidate>, most: usize) -> Vec<Candidate> {
-    candidates.sort_by(|one, other| {
-        // Ties are broken by the lower seat, so that the result is deterministic.
-        one.cost.total_cmp(&other.cost).then_with(|| one.suggestion.seats.cmp(&other.suggestion.seats))
-    });
-    let mut chosen: Vec<Candidate> = Vec::with_capacity(most);
-    for candidate in candidates {
-        if chosen.len() == most {
-            break;
-        }
-        let taken = |seat: &SeatIndex| chosen.iter().any(|other| other.suggestion.seats.contains(seat));
-        if !candidate.suggestion.seats.iter().any(taken) {
-            chosen.push(candidate);
-        }
+    let mut chosen = Vec::with_capacity(most);
+    while chosen.len() < most
+        && let Some(best) = candidates.iter().min_by(|one, other| one.order(other)).cloned()
+    {
+        candidates.retain(|candidate| !candidate.overlaps(&best));
+        chosen.push(best);
     }
     chosen
 }
@@ -134,11 +153,21 @@ impl SofaHalf {
     }
 }
 
-/// A run of free neighbours of one category, without an aisle or a taken seat between them.
+/// A run of free neighbours of one category, without an aisle or a taken seat between them. Their indices are
+/// consecutive.
 #[derive(Clone, Debug)]
 struct SeatRun {
     row: usize,
     places: Vec<FreeSeat>,
+}
+
+/// Neighbours in a run.
+#[derive(Clone, Debug)]
+struct SeatWindow<'r> {
+    run: &'r SeatRun,
+    places: &'r [FreeSeat],
+    orphans: usize,
+    cost: f64,
 }
 
 /// The free seats that match a request, as runs.
@@ -179,20 +208,25 @@ impl FreeSeats {
     }
 
     fn candidates_in_one_row(&self, count: usize) -> Vec<Candidate> {
-        self.runs.iter().flat_map(|run| run.windows(count)).collect()
+        let windows = self.runs.iter().flat_map(|run| run.windows(count));
+        let candidate = |window: SeatWindow<'_>| Candidate {
+            seats: [window.seats(), 0..0],
+            orphans: window.orphans,
+            cost: window.cost,
+        };
+        windows.map(candidate).collect()
     }
 
     /// Seats the larger half in one row and the rest in the row behind or in front of it.
     fn candidates_in_two_rows(&self, count: usize) -> Vec<Candidate> {
         let mut found = Vec::new();
         for larger in count.div_ceil(2)..count {
-            let windows = self.best_windows_by_row(larger);
-            let others = self.best_windows_by_row(count - larger);
-            for (row, ours) in &windows {
-                for (_, theirs) in others.iter().filter(|(other, _)| other.abs_diff(*row) == 1) {
-                    let pairs = ours.iter().flat_map(|one| theirs.iter().map(move |other| (one, other)));
-                    found.extend(pairs.filter_map(|(one, other)| self.pair(one, other)));
-                }
+            let (windows, others) = (self.best_windows(larger), self.best_windows(count - larger));
+            for one in &windows {
+                // Both lists are in the order of rows.
+                let near = others.partition_point(|other| other.run.row + 1 < one.run.row);
+                let near = others[near..].iter().take_while(|other| other.run.row <= one.run.row + 1);
+                found.extend(near.filter_map(|other| one.pair(other)));
             }
             if !found.is_empty() {
                 break;
@@ -201,109 +235,101 @@ impl FreeSeats {
         found
     }
 
-    fn best_windows_by_row(&self, count: usize) -> Vec<(usize, Vec<Candidate>)> {
-        let mut by_row: Vec<(usize, Vec<Candidate>)> = Vec::new();
-        for run in &self.runs {
-            let windows = run.windows(count);
-            match by_row.last_mut() {
-                Some((row, list)) if *row == run.row => list.extend(windows),
-                _ => by_row.push((run.row, windows)),
-            }
-        }
-        for (_, windows) in &mut by_row {
+    /// Returns the best windows of each row, [`PAIRED_PER_ROW`] at most, row by row.
+    fn best_windows(&self, count: usize) -> Vec<SeatWindow<'_>> {
+        let mut best = Vec::new();
+        for row in self.runs.chunk_by(|one, other| one.row == other.row) {
+            let mut windows: Vec<SeatWindow<'_>> = row.iter().flat_map(|run| run.windows(count)).collect();
             windows.sort_by(|one, other| one.cost.total_cmp(&other.cost));
             windows.truncate(PAIRED_PER_ROW);
+            best.append(&mut windows);
         }
-        by_row
-    }
-
-    /// Joins two runs into one suggestion if they have the same category and are close.
-    fn pair(&self, one: &Candidate, other: &Candidate) -> Option<Candidate> {
-        let (ours, theirs) = (self.place(one.suggestion.seats[0])?, self.place(other.suggestion.seats[0])?);
-        if ours.category != theirs.category {
-            return None;
-        }
-        let (a, b) = (self.middle(one)?, self.middle(other)?);
-        let (across, along) = (b.0 - a.0, b.1 - a.1);
-        let (right, down) = self.row_direction(one.suggestion.seats[0]);
-        let (aside, behind) = ((across * right + along * down).abs(), (along * right - across * down).abs());
-        let pitch = f64::from(SEAT_PITCH);
-        if behind > ROWS_APART_PITCHES * pitch || aside > one.suggestion.seats.len() as f64 * pitch {
-            return None;
-        }
-        let mut seats = [one.suggestion.seats.as_slice(), other.suggestion.seats.as_slice()].concat();
-        seats.sort_unstable();
-        let orphans = one.suggestion.orphans + other.suggestion.orphans;
-        let cost = one.cost.midpoint(other.cost) + OFFSET_COST_PER_PITCH * aside / pitch;
-        Some(Candidate { suggestion: Suggestion { seats, together: Adjacency::Rows, orphans }, cost })
+        best
     }
 
     /// Picks the best single seats, of one category if it has enough.
-    fn scattered(&self, count: usize) -> Option<Candidate> {
+    fn scattered(&self, count: usize) -> Option<Suggestion> {
         let mut places: Vec<FreeSeat> = self.runs.iter().flat_map(|run| run.places.iter().copied()).collect();
         places.sort_by(|one, other| one.cost.total_cmp(&other.cost));
-        let categories: Vec<u8> = places.iter().map(|place| place.category).collect();
-        let of_one = categories
-            .iter()
-            .find(|category| categories.iter().filter(|other| other == category).count() >= count)
-            .copied();
+        let mut of_category = [0; 256];
+        for place in &places {
+            of_category[usize::from(place.category)] += 1;
+        }
+        let has_enough = |category: &u8| of_category[usize::from(*category)] >= count;
+        let of_one = places.iter().map(|place| place.category).find(has_enough);
         let fitting = places.iter().filter(|place| of_one.is_none_or(|category| place.category == category));
         let mut seats: Vec<SeatIndex> = fitting.take(count).map(|place| place.seat).collect();
         if seats.len() < count {
             return None;
         }
         seats.sort_unstable();
-        Some(Candidate { suggestion: Suggestion { seats, together: Adjacency::Apart, orphans: 0 }, cost: 0.0 })
-    }
-
-    fn run(&self, seat: SeatIndex) -> Option<&SeatRun> {
-        // Runs are sorted by seat index.
-        let at = self.runs.partition_point(|run| run.places[0].seat <= seat).checked_sub(1)?;
-        Some(&self.runs[at])
-    }
-
-    fn place(&self, seat: SeatIndex) -> Option<&FreeSeat> {
-        self.run(seat)?.places.iter().find(|place| place.seat == seat)
-    }
-
-    /// Returns the direction of the row of a free seat as a unit vector; to the right if no neighbour is free.
-    fn row_direction(&self, seat: SeatIndex) -> (f64, f64) {
-        let ends = self.run(seat).and_then(|run| Some((run.places.first()?.at, run.places.last()?.at)));
-        let (across, along) = ends.map_or((0.0, 0.0), |(first, last)| (last.0 - first.0, last.1 - first.1));
-        let length = across.hypot(along);
-        if length > 0.0 { (across / length, along / length) } else { (1.0, 0.0) }
-    }
-
-    fn middle(&self, candidate: &Candidate) -> Option<(f64, f64)> {
-        let seats = &candidate.suggestion.seats;
-        let (first, last) = (self.place(*seats.first()?)?, self.place(*seats.last()?)?);
-        Some((first.at.0.midpoint(last.at.0), first.at.1.midpoint(last.at.1)))
+        Some(Suggestion { seats, together: Adjacency::Apart, orphans: 0 })
     }
 }
 
 impl SeatRun {
     /// Returns every group of `count` neighbours in this run.
-    fn windows(&self, count: usize) -> Vec<Candidate> {
-        if self.places.len() < count {
-            return Vec::new();
-        }
-        (0..=self.places.len() - count).filter_map(|from| self.window(from, count)).collect()
+    fn windows(&self, count: usize) -> impl Iterator<Item = SeatWindow<'_>> {
+        self.places.windows(count).enumerate().filter_map(move |(before, places)| self.window(before, places))
     }
 
-    fn window(&self, from: usize, count: usize) -> Option<Candidate> {
-        let window = &self.places[from..from + count];
-        let (before, after) = (from, self.places.len() - from - count);
-        let sofas = window[0].half.is_some();
+    /// Returns the window that has `before` places of the run before it.
+    fn window<'r>(&'r self, before: usize, places: &'r [FreeSeat]) -> Option<SeatWindow<'r>> {
+        let count = places.len();
+        let after = self.places.len() - before - count;
+        let sofas = places[0].half.is_some();
         // Strangers never share a sofa.
-        if window[0].half == Some(SofaHalf::Second) {
+        if places[0].half == Some(SofaHalf::Second) {
             return None;
         }
         let orphans = if sofas { count % 2 } else { usize::from(before == 1) + usize::from(after == 1) };
-        let mean = window.iter().map(|place| place.cost).sum::<f64>() / count as f64;
-        let suggestion =
-            Suggestion { seats: window.iter().map(|place| place.seat).collect(), together: Adjacency::Row, orphans };
-        Some(Candidate { suggestion, cost: mean + ORPHAN_COST * orphans as f64 })
+        let mean = places.iter().map(|place| place.cost).sum::<f64>() / count as f64;
+        Some(SeatWindow { run: self, places, orphans, cost: mean + ORPHAN_COST * orphans as f64 })
     }
+
+    /// Returns the direction of the row as a unit vector; to the right if the run is a single seat.
+    fn direction(&self) -> (f64, f64) {
+        let (first, last) = ends(&self.places);
+        let (across, along) = (last.0 - first.0, last.1 - first.1);
+        let length = across.hypot(along);
+        if length > 0.0 { (across / length, along / length) } else { (1.0, 0.0) }
+    }
+}
+
+impl SeatWindow<'_> {
+    fn seats(&self) -> Range<SeatIndex> {
+        let first = self.places[0].seat;
+        first..first + self.places.len() as SeatIndex
+    }
+
+    fn middle(&self) -> (f64, f64) {
+        let (first, last) = ends(self.places);
+        (first.0.midpoint(last.0), first.1.midpoint(last.1))
+    }
+
+    /// Joins two windows into one candidate if they are of one category, close, and in different rows.
+    fn pair(&self, other: &Self) -> Option<Candidate> {
+        if self.places[0].category != other.places[0].category || self.run.row == other.run.row {
+            return None;
+        }
+        let (a, b) = (self.middle(), other.middle());
+        let (across, along) = (b.0 - a.0, b.1 - a.1);
+        let (right, down) = self.run.direction();
+        let (aside, behind) = ((across * right + along * down).abs(), (along * right - across * down).abs());
+        let pitch = f64::from(SEAT_PITCH);
+        if behind > ROWS_APART_PITCHES * pitch || aside > self.places.len() as f64 * pitch {
+            return None;
+        }
+        let (ours, theirs) = (self.seats(), other.seats());
+        let seats = if ours.start < theirs.start { [ours, theirs] } else { [theirs, ours] };
+        let cost = self.cost.midpoint(other.cost) + OFFSET_COST_PER_PITCH * aside / pitch;
+        Some(Candidate { seats, orphans: self.orphans + other.orphans, cost })
+    }
+}
+
+/// Returns the positions of the first and the last of these seats.
+fn ends(places: &[FreeSeat]) -> ((f64, f64), (f64, f64)) {
+    (places[0].at, places[places.len() - 1].at)
 }
 
 /// True if a seat of this kind and category matches the request.

@@ -219,4 +219,27 @@ proptest! {
         prop_assert_eq!(found.is_empty(), fitting < count, "no suggestion although {} are free", fitting);
         prop_assert_eq!(&best_available(&layout, state, wish(count), most), &found, "the result is deterministic");
     }
+
+    #[test]
+    fn chosen_candidates_are_the_first_disjoint_ones_of_a_full_sort(
+        free in proptest::collection::vec(any::<bool>(), 94), count in 2..=MAX_SEATS_PER_HOLD, most in 1..=MAX_SUGGESTIONS,
+    ) {
+        let layout = cinema();
+        let state = |seat: SeatIndex| if free[seat as usize] { SeatState::Available } else { SeatState::Locked };
+        let free_seats = FreeSeats::of(&layout, &state, wish(count));
+        let suggestions = |chosen: Vec<Candidate>| -> Vec<Suggestion> {
+            chosen.into_iter().map(Candidate::into_suggestion).collect()
+        };
+        for candidates in [free_seats.candidates_in_one_row(count), free_seats.candidates_in_two_rows(count)] {
+            let mut sorted = candidates.clone();
+            sorted.sort_by(Candidate::order);
+            let mut expected = Vec::<Candidate>::new();
+            for candidate in sorted {
+                if expected.len() < most && !expected.iter().any(|other| other.overlaps(&candidate)) {
+                    expected.push(candidate);
+                }
+            }
+            prop_assert_eq!(suggestions(disjoint(candidates, most)), suggestions(expected));
+        }
+    }
 }

@@ -1,7 +1,11 @@
 //! From a hold to a ticket or a refund, with the simulator as the gateway.
 
+use domain::seats::SeatState;
+use seats::seat_locks::{FencedSelection, SeatLocks, Selection};
+
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::prelude::*;
+use crate::redis_process::LiveMap;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
@@ -225,6 +229,33 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     let (_, revised) = bob.book(&hold).await;
     assert_eq!(bob.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn returned_seats_that_a_late_map_update_booked_are_freed_by_the_next_comparison() {
+    let (mut world, [ann, bob]) = World::with_visitors(1, &[]).await;
+    let returned = ann.buy_seats(&[100, 101, 103], "tok_paid").await;
+    expect_state(ann.cancel(&returned, None).await, StatusCode::OK, "CANCELLED");
+    world.wait_for_empty_outbox().await;
+    let (hold, owner, fence): (Uuid, String, i64) = sqlx::query_as("SELECT hold_id, owner, fence FROM bookings")
+        .fetch_one(&world.pg)
+        .await
+        .expect("the only booking");
+    bob.buy_seats(&[102], "tok_paid").await;
+    world.wait_for_empty_outbox().await;
+    world.execute("UPDATE shows SET blocked = '{103}'").await;
+    let mut watching = LiveMap::open(&bob).await;
+    let store = rowlock::start::lock_store(world.setting("REDIS_URL"), world.setting("REDIS_PREFIX")).await;
+    let late = FencedSelection { hold, owner, fence, selection: Selection::of_seats(vec![100, 101, 103]) };
+    store.expect("Redis answers").1.book(world.show, &late).await.expect("the seats are booked");
+    watching.wait_for_seat(100, SeatState::Booked).await;
+    // A new server compares a show with its claims when it first uses it.
+    let fresh = world.add_server(&[]).await;
+    bob.moved_to(&world, fresh).seat_states().await;
+    watching.wait_for_seat(100, SeatState::Available).await;
+    let states = bob.seat_states().await;
+    assert_eq!(&states[100..104], "0023", "the sold seat stays sold, and the withdrawn seat is blocked");
+    expect_answer(ann.hold(&[100, 101]).await, StatusCode::CREATED);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,15 @@
 //! Endpoints of the live map: the states of all seats, the WebSocket with its handshake, and the best available seats.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::{BestView, SuggestionView};
-use domain::best_available::{MAX_SUGGESTIONS, SeatRequest, best_available};
+use domain::best_available::{MAX_SUGGESTIONS, SeatRequest, Suggestion, best_available};
 use domain::money::Money;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::wire::MAX_SECTIONS_PER_READER;
@@ -15,6 +18,7 @@ use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tungstenite::handshake::server::create_response_with_body;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,6 +26,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::connection::LiveConnection;
+use super::hub::Hub;
 use super::hubs::Reads;
 use super::map::{LiveMap, MapVersion};
 use super::reader::NoSuchSection;
@@ -176,6 +181,10 @@ fn no_such_section(section: u16) -> Problem {
 
 /// Suggestions without `most` in the query.
 const USUAL_SUGGESTIONS: usize = 3;
+/// Limits searches to two at a time per replica: an arena takes milliseconds of a core, and sales have priority.
+static SEARCHES: Semaphore = Semaphore::const_new(2);
+/// Maximum wait for the slot of a search.
+const SEARCH_SLOT_DEADLINE: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -207,10 +216,9 @@ async fn best(
     let category = query.category.as_deref().map(|name| category_of(&show, name)).transpose()?;
     let most = query.most.unwrap_or(USUAL_SUGGESTIONS).clamp(1, MAX_SUGGESTIONS);
     let reader = state.hubs.open(&state, &show, Reads::Once).await?;
-    let (at, states) = reader.hub.states().ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
-    let state_of = |seat: SeatIndex| states.get(seat as usize).copied().unwrap_or(SeatState::Blocked);
-    let found = best_available(&show.layout, state_of, SeatRequest { count: query.count, category }, most);
-    let suggestions = found.into_iter().map(|suggestion| {
+    let request = SeatRequest { count: query.count, category };
+    let (at, found) = suggest(&show, &reader.hub, request).await?;
+    let suggestions = found.iter().take(most).map(|suggestion| {
         let seats: Vec<_> = suggestion.seats.iter().map(|seat| show.line(*seat)).collect();
         let total = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
         SuggestionView {
@@ -221,6 +229,43 @@ async fn best(
         }
     });
     Ok(Json(BestView { epoch: at.epoch, version: at.version, suggestions: suggestions.collect() }))
+}
+
+/// Finds suggestions at the present, once per version for all callers with the same request. The search runs off the
+/// threads that serve requests, which it would hold up. All requests get [`MAX_SUGGESTIONS`], the best first.
+///
+/// # Errors
+/// `overloaded` without a slot in time.
+async fn suggest(show: &Arc<Show>, hub: &Arc<Hub>, request: SeatRequest) -> ApiResult<(MapVersion, Arc<[Suggestion]>)> {
+    // A show that moves to another room has a hub of the old room for a moment.
+    let key = (show.layout_id, request);
+    if let Some(known) = hub.suggestions(key) {
+        return Ok(known);
+    }
+    let slot = acquire(&SEARCHES).await?;
+    // Another caller may have searched meanwhile.
+    if let Some(known) = hub.suggestions(key) {
+        return Ok(known);
+    }
+    let (show, hub) = (Arc::clone(show), Arc::clone(hub));
+    let search = move || {
+        // The search continues when its caller is gone: its slot is freed when it ends.
+        let _slot = slot;
+        let (at, states) = hub.states()?;
+        let state_of = |seat: SeatIndex| states.get(seat as usize).copied().unwrap_or(SeatState::Blocked);
+        let found: Arc<[Suggestion]> = best_available(&show.layout, state_of, request, MAX_SUGGESTIONS).into();
+        hub.keep_suggestions(at, key, &found);
+        Some((at, found))
+    };
+    let found = tokio::task::spawn_blocking(search).await.map_err(|cause| Problem::internal(&cause))?;
+    found.ok_or_else(|| Problem::internal(&"an open hub has no map"))
+}
+
+async fn acquire(slots: &'static Semaphore) -> ApiResult<SemaphorePermit<'static>> {
+    tokio::time::timeout(SEARCH_SLOT_DEADLINE, slots.acquire())
+        .await
+        .map_err(|_| Problem::new(Code::Overloaded, "Many are looking for seats. Please try again in a moment."))?
+        .map_err(|cause| Problem::internal(&cause))
 }
 
 fn category_of(show: &Show, name: &str) -> ApiResult<u8> {
@@ -268,6 +313,13 @@ async fn connected(upgrade: OnUpgrade) -> Option<LiveConnection<TcpStream>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn search_without_a_free_slot_is_refused() {
+        static TAKEN: Semaphore = Semaphore::const_new(0);
+        let refused = acquire(&TAKEN).await;
+        assert_eq!(refused.err().map(|problem| problem.code()), Some(Code::Overloaded));
+    }
 
     #[test]
     fn section_lists_are_sorted_and_deduplicated() {

@@ -4,11 +4,13 @@
 //! of the hub; a reader that fell behind gets one merged delta, or the snapshot if that is shorter.
 //! No reader has a queue.
 
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use bytes::Bytes;
+use domain::best_available::{SeatRequest, Suggestion};
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use domain::waiting_room::WaitingRoomStatus;
@@ -31,6 +33,8 @@ const MAX_SECTION_SETS: usize = 64;
 const SHORT_DELTA_BYTES: usize = 512;
 /// An encoded snapshot contains the time, so it is shared for only this long, milliseconds.
 const SNAPSHOT_LIFE_MS: i64 = 50;
+/// Requests whose suggestions are kept per version, at most a kilobyte each; further ones are searched each time.
+const MAX_SUGGESTED: usize = 32;
 
 /// The shared state of all sockets of a show.
 pub(super) struct Hub {
@@ -61,8 +65,13 @@ struct HubState {
     snapshot: Option<(Timestamp, Bytes)>,
     /// The present as JSON.
     json: Option<Bytes>,
+    /// The suggestions found at the present.
+    suggested: HashMap<SuggestionKey, Arc<[Suggestion]>>,
     stopping: bool,
 }
+
+/// The layout that was searched, and the request.
+type SuggestionKey = (Uuid, SeatRequest);
 
 /// The part of the map that a reader lacks.
 enum Missing {
@@ -88,6 +97,7 @@ impl Hub {
             queue_of: WaitingRoomStatus::default(),
             snapshot: None,
             json: None,
+            suggested: HashMap::new(),
             stopping: false,
         };
         Self {
@@ -333,6 +343,23 @@ impl Hub {
         inner.map.as_ref().map(|map| (map.at(), map.seats().to_vec()))
     }
 
+    /// The suggestions that [`Hub::keep_suggestions`] got at the present.
+    pub(super) fn suggestions(&self, key: SuggestionKey) -> Option<(MapVersion, Arc<[Suggestion]>)> {
+        let mut inner = self.lock();
+        inner.apply_announcements();
+        let at = inner.map.as_ref()?.at();
+        inner.suggested.get(&key).map(|found| (at, Arc::clone(found)))
+    }
+
+    /// Keeps suggestions for other callers until the next version.
+    pub(super) fn keep_suggestions(&self, at: MapVersion, key: SuggestionKey, found: &Arc<[Suggestion]>) {
+        let mut inner = self.lock();
+        let is_present = inner.map.as_ref().is_some_and(|map| map.at() == at);
+        if is_present && inner.suggested.len() < MAX_SUGGESTED {
+            inner.suggested.insert(key, Arc::clone(found));
+        }
+    }
+
     // Held for memory work only, never across an await.
     fn lock(&self) -> MutexGuard<'_, HubState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -349,9 +376,10 @@ impl HubState {
         }
     }
 
-    /// Drops the frames that were encoded for the previous version.
+    /// Drops the frames and suggestions of the previous version.
     fn drop_encoded(&mut self) {
         (self.snapshot, self.json) = (None, None);
+        self.suggested.clear();
         self.views.iter_mut().for_each(View::forget_merged);
     }
 

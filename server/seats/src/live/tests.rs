@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use domain::best_available::{SeatRequest, Suggestion};
 use domain::seats::{SeatIndex, SeatState};
 use domain::time::Timestamp;
 use domain::wire::{ClientMessage, Frame, SeatChange};
@@ -121,6 +122,20 @@ fn json_includes_changes_before_the_tick_and_is_serialised_once_a_version() {
     lock(&hub, 12, &[4]);
     hub.publish_tick(false);
     assert_eq!(next(&mut reader), delta(10, 12, &[3, 4]));
+}
+
+#[test]
+fn suggestions_are_kept_until_the_next_version_and_for_their_layout_only() {
+    let (hub, request) = (hub(), SeatRequest { count: 2, category: None });
+    let (key, none): (_, Arc<[Suggestion]>) = ((Uuid::nil(), request), Arc::from(Vec::new()));
+    let (at, _) = hub.states().expect("the hub has a map");
+    hub.keep_suggestions(at, key, &none);
+    assert_eq!(hub.suggestions(key), Some((at, Arc::clone(&none))));
+    assert_eq!(hub.suggestions((Uuid::from_u128(1), request)), None);
+    lock(&hub, 11, &[3]);
+    assert_eq!(hub.suggestions(key), None, "a change counts before the tick");
+    hub.keep_suggestions(at, key, &none);
+    assert_eq!(hub.suggestions(key), None, "the search was of an earlier version");
 }
 
 #[test]

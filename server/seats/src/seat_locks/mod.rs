@@ -6,6 +6,7 @@
 //! Prices, persons, bookings and the server's clock are not used here.
 
 mod claims_check;
+mod free;
 mod keys;
 mod memory;
 mod queue;
@@ -24,6 +25,7 @@ use platform::ids;
 use platform::redis_link::LinkError;
 
 pub use claims_check::ComparedShows;
+pub use free::free_or_block;
 pub use keys::{Keys, channel_of, show_of_channel};
 pub use memory::{Announcement, ManualClock, MemoryLocks};
 pub use queue::LockQueue;

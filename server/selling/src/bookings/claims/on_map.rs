@@ -1,7 +1,6 @@
 //! Releases the seats and places of a booking: they are free on the map, or stay in the hold that its buyer keeps after
 //! a declined payment.
 
-use domain::seats::SeatIndex;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -13,17 +12,16 @@ use crate::bookings::sql::{self, BookingRow};
 use catalogue::Show;
 use http::{ApiResult, Problem};
 use platform::database::{BindAll, begin_with_lock_timeout};
-use seats::seat_locks::{FencedSelection, Renewal, StoreError, StoredHold, with_map};
+use seats::seat_locks::{FencedSelection, Renewal, StoreError, StoredHold, free_or_block, with_map};
 
-/// Frees the selection of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
-/// are blocked in the same step, so that the waiting list is never offered one.
+/// Frees the selection of a booking on the map, as [`free_or_block`] does.
 pub(crate) async fn free(state: &SellingState, show: &Show, sale: &FencedSelection) -> Result<(), EffectError> {
-    match try_free(state, show, sale).await? {
+    match free_or_block(state, show.id, sale).await? {
         Ok(()) => Ok(()),
         // Loading takes a connection, which a transaction must not wait for.
         Err(StoreError::NoMap(_)) => {
             with_map(state, show, || state.locks.snapshot(show.id)).await?;
-            try_free(state, show, sale).await?.map_err(|cause| Problem::from(cause).into())
+            free_or_block(state, show.id, sale).await?.map_err(|cause| Problem::from(cause).into())
         }
         Err(cause) => Err(Problem::from(cause).into()),
     }
@@ -34,18 +32,6 @@ async fn has_withdrawn_seat(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Re
     let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
     let sql = "SELECT blocked && $2 FROM shows WHERE id = $1";
     sqlx::query_scalar(sql).bind_all((row.show_id, seats)).fetch_one(tx).await
-}
-
-async fn try_free(state: &SellingState, show: &Show, sale: &FencedSelection) -> sqlx::Result<Result<(), StoreError>> {
-    let mut tx = begin_with_lock_timeout(&state.pg).await?;
-    // The lock keeps the withdrawn seats of the show unchanged until the map is updated.
-    let sql = "SELECT blocked FROM shows WHERE id = $1 FOR SHARE";
-    let blocked: Vec<i32> = sqlx::query_scalar(sql).bind(show.id).fetch_one(&mut *tx).await?;
-    let kept: Vec<SeatIndex> =
-        sale.selection.seats.iter().copied().filter(|seat| blocked.contains(&seat.cast_signed())).collect();
-    let freed = state.locks.free_and_block(show.id, sale, &kept).await;
-    tx.commit().await?;
-    Ok(freed)
 }
 
 /// Releases claims and hold of a booking. Where the payment was declined and the buyer may try another card the hold
