@@ -5,6 +5,7 @@ use crate::accounts::{mails_about, register_proven};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::late_payments::{self, expire, open_payment};
 use crate::prelude::*;
+use crate::redis_process::{Redis, try_hold};
 
 const ANN: &str = "ann@example.org";
 
@@ -158,6 +159,35 @@ async fn concurrent_payments_from_two_tabs_of_a_guest_are_one_booking() {
     assert_person_limit(&other.hold(&[5]).await);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
     world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_payments_of_a_guest_while_redis_is_down_stay_within_the_limit() {
+    let mut redis = Redis::start(&[]).await;
+    let url = redis.url();
+    let world = world_with_limits(2, (3, None), &[("REDIS_URL", url.as_str()), SLOW_GATHER]).await;
+    let guest = world.visitor();
+    let mut booked = Vec::new();
+    for seats in [[1, 2], [5, 6], [9, 10]] {
+        let (hold, booking) = guest.check_out(&seats).await;
+        assert_eq!(guest.release_hold(&hold).await, StatusCode::NO_CONTENT);
+        booked.push(booking);
+    }
+    redis.kill().await;
+    for server in 0..2 {
+        let eve = world.visitor_at(server);
+        wait_until("holds are refused", || async { try_hold(&eve, &[20], "away").await.is_unavailable() }).await;
+    }
+    // Two in one batch, and one at the other server.
+    let payments = booked.iter().zip([0, 0, 1]).map(|(booking, server)| {
+        let tab = guest.moved_to(&world, server);
+        async move { tab.pay(booking, Some("tok_paid")).await }
+    });
+    let answers = join_all(payments).await;
+    let sold = answers.iter().filter(|(_, answer)| answer["state"] == "CONFIRMED").count();
+    let refused = answers.iter().filter(|(_, answer)| answer["code"] == "person_limit").count();
+    assert_eq!((sold, refused), (1, 2), "{answers:?}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "the others were not charged");
 }
 
 #[tokio::test(flavor = "multi_thread")]

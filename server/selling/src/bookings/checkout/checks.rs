@@ -10,7 +10,7 @@
 //! Seats are counted per person, not per cookie: by account (every browser that signs in adds a visitor to it) and by
 //! mailbox, where its owner is known: an account's verified address, or any address in a show that requires codes. A
 //! guest who gives such an address counts together with its account and with other guests who gave it. Persons who
-//! may pay in several browsers at once are counted again in the transaction of the payment (`person_limit`).
+//! may pay for several bookings at once are counted again in the transaction of the payment (`person_limit`).
 //!
 //! The fraud rule, within [`DECLINES_WINDOW_MS`]: a visitor must wait after [`MAX_DECLINES_OF_VISITOR`] declined
 //! payments, or after one, if [`MAX_DECLINES_OF_EMAIL`] with the same e-mail address were declined. A request that
@@ -53,7 +53,7 @@ pub(crate) struct Checked {
     pub(crate) until: Timestamp,
     /// The payment instrument, where the show limits it and it is known.
     pub(crate) instrument: Option<InstrumentDigest>,
-    /// The buyer's lock, where another visitor of the same person may be paying concurrently.
+    /// The buyer's lock, where the same person may be paying for another booking concurrently.
     pub(crate) person: Option<PersonLock>,
 }
 
@@ -84,7 +84,11 @@ pub(crate) async fn before_charge(
         )
     };
     let problem = match tokio::time::timeout(CHECKS_DEADLINE, concurrent_checks).await {
-        Ok(Ok((until, person, instrument))) => return Ok(Checked { until, instrument, person }),
+        Ok(Ok((hold, person, instrument))) => {
+            // Without the lock store, a visitor may pay for several bookings at once, whose holds were released.
+            let own_lock = || hold.is_unverified.then(|| PersonLock::of_owner(show.id, &row.owner));
+            return Ok(Checked { until: hold.until, instrument, person: person.or_else(own_lock) });
+        }
         Ok(Err(problem)) => problem,
         Err(_) => too_slow(),
     };
@@ -92,23 +96,30 @@ pub(crate) async fn before_charge(
     Err(problem)
 }
 
+/// A hold that may be paid for.
+struct CheckedHold {
+    until: Timestamp,
+    /// True if the lock store was unavailable: the hold may have been released.
+    is_unverified: bool,
+}
+
 async fn check_hold(
     state: &SellingState,
     show: &Arc<Show>,
     row: &BookingRow,
     is_checked_out: bool,
-) -> ApiResult<Timestamp> {
+) -> ApiResult<CheckedHold> {
     let asked = state.commits.begin_payment(state, show, row.sale()).await;
     let ends = row.machine.expires_at;
     let answered = match asked {
         // The hold may have been released meanwhile and the seats held by another: the first to pay gets them.
         Err(away) if away.code() == Code::LockStoreUnavailable && is_checked_out && state.clock.now() < ends => {
             tracing::info!(booking = %row.id, "the lock store is unavailable: {} is paid for as checked out", row.id);
-            return Ok(ends.plus_ms(PAYMENT_EXTENSION_MS));
+            return Ok(CheckedHold { until: ends.plus_ms(PAYMENT_EXTENSION_MS), is_unverified: true });
         }
         asked => asked?,
     };
-    answered.map_err(|refusal| match refusal {
+    answered.map(|until| CheckedHold { until, is_unverified: false }).map_err(|refusal| match refusal {
         Refusal::Changed => Problem::new(
             Code::WrongState,
             "Your seats have changed since you checked out. Please look at the total again.",
@@ -155,9 +166,16 @@ pub(crate) struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PersonLock(pub(in crate::bookings) String);
 
+impl PersonLock {
+    /// The lock of a single visitor.
+    fn of_owner(show: Uuid, owner: &str) -> Self {
+        Self(format!("{show}{owner}"))
+    }
+}
+
 impl Record {
     /// Returns the buyer's lock, where they may be paying in another browser concurrently. Its name has the mailbox,
-    /// where it is known, else the account.
+    /// where it is known, else the account. A guest has none here, because the lock store permits one hold at a time.
     fn person(&self, show: Uuid) -> Option<PersonLock> {
         let account = || self.account.filter(|_| self.has_others).map(|account| account.to_string());
         self.mailbox.clone().or_else(account).map(|name| PersonLock(format!("{show}{name}")))

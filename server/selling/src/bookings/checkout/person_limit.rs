@@ -1,4 +1,4 @@
-//! The limit of seats per person, for a person with several visitors.
+//! The limit of seats per person, for a person who may pay for several bookings at once.
 //!
 //! Every browser that signs in adds its visitor to the account, and a guest may give the address of an account. The
 //! seats of all of them are counted before a charge (`checks`); but two browsers of one person that pay concurrently
@@ -6,15 +6,18 @@
 //! person until its transaction ends, counts again in the next statement, and only then claims seats. A batch tries
 //! the locks of all its persons without waiting, and counts them in one statement; a submission whose lock is taken
 //! is committed alone, and waits. Guests without a verified address, and accounts with one visitor and no verified
-//! address, take no lock and are not counted again: a visitor has one hold at a time.
+//! address, take no lock and are not counted again: a visitor has one hold at a time. While the lock store is
+//! unavailable, holds are not verified, and a visitor may have checked out and released several: these buyers take a lock
+//! on their show and visitor, and are counted again too.
 //!
 //! The lock is taken after the booking's row lock, before that of a card (`instruments`) and before any claim. The
 //! holder of the lock waits for no row of a submission that waits for the lock: those rows are its own key and
 //! booking.
 //!
-//! **Known gap.** The person is looked up with the buyer's record. An account that verifies its address, or whose
+//! **Known gaps.** The person is looked up with the buyer's record. An account that verifies its address, or whose
 //! second browser signs in for the first time, in the milliseconds between that lookup and the submission may pass
-//! the limit once.
+//! the limit once. While the lock store is unavailable, so may a visitor who pays for two bookings in the same
+//! milliseconds, if only one of their e-mail addresses is an account's, or if another replica still verifies one hold.
 
 use std::collections::{HashMap, HashSet};
 
