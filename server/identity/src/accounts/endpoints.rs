@@ -87,8 +87,7 @@ async fn login(
     headers: HeaderMap,
     ApiJson(request): ApiJson<LoginRequest>,
 ) -> ApiResult<Response> {
-    let before = accounts::of_request(&state, &headers).await?;
-    let logged_in = accounts::log_in(&state, (&visitor, before.as_ref()), &address, &request).await?;
+    let logged_in = accounts::log_in(&state, (&visitor, &headers), &address, &request).await?;
     let view = Json(logged_in.view.clone());
     Ok((logged_in, view).into_response())
 }

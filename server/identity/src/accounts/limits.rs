@@ -11,6 +11,9 @@ const LOGIN_PAIR: Allowance = Allowance { name: "login-pair", burst: 10, each_ms
 /// Failed sign-ins to one account from all networks: far more, so that one attacker's guesses lock no owner out. A
 /// reset by mail clears it.
 const LOGIN_PERSON: Allowance = Allowance { name: "login-person", burst: 100, each_ms: 30_000 };
+/// Failed sign-ins to one account from all browsers in which it signed in before, instead of [`LOGIN_PERSON`]: two
+/// networks of strangers can keep that one empty, and the owner must get in nevertheless. A reset by mail clears it.
+const LOGIN_KNOWN: Allowance = Allowance { name: "login-known", ..LOGIN_PERSON };
 /// Sign-in attempts from one address, and from its network.
 pub(super) const LOGIN_ADDRESS: AddressAllowance = AddressAllowance::new(("login-address", "login-network"), 60, 1_000);
 /// Registrations from one address, and from its network.
@@ -37,14 +40,17 @@ pub(super) const MAIL_ADDRESS: AddressAllowance = AddressAllowance::new(("mail-a
 pub(super) struct LoginLimits {
     person: String,
     pair: String,
+    /// The limit of all networks together.
+    total: &'static Allowance,
 }
 
 impl LoginLimits {
-    /// Returns the limits for the account of an address as typed.
-    pub(super) fn of(email: &str, address: &ClientAddress) -> Self {
+    /// Returns the limits for the account of an address as typed. `is_known`: it signed in in this browser before.
+    pub(super) fn of(email: &str, address: &ClientAddress, is_known: bool) -> Self {
         let person = normalise_address(email);
+        let total = if is_known { &LOGIN_KNOWN } else { &LOGIN_PERSON };
         // The typed text may contain a line feed; a network address does not, so the last one separates.
-        Self { pair: format!("{person}\n{}", address.network()), person }
+        Self { pair: format!("{person}\n{}", address.network()), person, total }
     }
 
     /// Counts an attempt. 429.
@@ -52,18 +58,20 @@ impl LoginLimits {
         let limits = &state.rate_limits;
         // The narrow limit first: a network that has used it up takes nothing from the other networks.
         limits.take(&LOGIN_PAIR, &self.pair).await?;
-        Ok(limits.take(&LOGIN_PERSON, &self.person).await?)
+        Ok(limits.take(self.total, &self.person).await?)
     }
 
     /// Takes back an attempt that succeeded or whose outcome is unknown: it does not count.
     pub(super) async fn give_back(&self, state: &IdentityState) {
         state.rate_limits.give_back(&LOGIN_PAIR, &self.pair).await;
-        state.rate_limits.give_back(&LOGIN_PERSON, &self.person).await;
+        state.rate_limits.give_back(self.total, &self.person).await;
     }
 
     pub(super) async fn clear(&self, state: &IdentityState) {
         state.rate_limits.clear(&LOGIN_PAIR, &self.pair).await;
-        state.rate_limits.clear(&LOGIN_PERSON, &self.person).await;
+        for total in [&LOGIN_PERSON, &LOGIN_KNOWN] {
+            state.rate_limits.clear(total, &self.person).await;
+        }
     }
 }
 
@@ -90,11 +98,18 @@ mod tests {
 
     #[test]
     fn attempts_are_counted_per_person_and_per_network() {
-        let from = |email: &str, address: &str| LoginLimits::of(email, &ClientAddress(address.to_owned()));
+        let from = |email: &str, address: &str| LoginLimits::of(email, &ClientAddress(address.to_owned()), false);
         let (one, same) = (from("ann@example.org", "10.0.0.1"), from(" Ann@example.org", "10.0.0.2"));
         let elsewhere = from("ann@example.org", "10.0.1.1");
         assert_eq!((&one.pair, &one.person), (&same.pair, &same.person));
         assert_eq!(one.person, elsewhere.person);
         assert_ne!(one.pair, elsewhere.pair);
+    }
+
+    #[test]
+    fn browsers_known_to_an_account_have_a_total_of_their_own() {
+        let of = |is_known| LoginLimits::of("ann@example.org", &ClientAddress("10.0.0.1".to_owned()), is_known);
+        assert_eq!([of(false), of(true)].map(|limits| limits.total.name), ["login-person", "login-known"]);
+        assert_eq!(of(false).pair, of(true).pair, "the limit of the network counts both");
     }
 }

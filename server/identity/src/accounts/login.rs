@@ -1,6 +1,6 @@
 //! Signing in and out.
 
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponseParts, ResponseParts};
 use domain::api::accounts::{AccountView, LoginRequest, LoginView};
 use domain::time::{SECOND_MS, Timestamp};
@@ -61,15 +61,17 @@ impl IntoResponseParts for LoggedIn {
 /// 503 when the hashing queue is full.
 pub async fn log_in(
     state: &IdentityState,
-    (visitor, before): (&Visitor, Option<&Session>),
+    (visitor, headers): (&Visitor, &HeaderMap),
     address: &ClientAddress,
     request: &LoginRequest,
 ) -> ApiResult<LoggedIn> {
+    let before = sessions::of_request(state, headers).await?;
     limits::of_address(state, &LOGIN_ADDRESS, address).await?;
     let email = request.email.trim();
     // Before the attempt is counted: a shed request is not a guess.
     state.accounts.hashing.check_capacity()?;
-    let tries = LoginLimits::of(email, address);
+    let (known_browsers, https) = (&state.accounts.known_browsers, state.site.is_https());
+    let tries = LoginLimits::of(email, address, known_browsers.is_known(headers, https, email));
     tries.take(state).await?;
     let account = match person::address(email) {
         Some(email) => account::by_email(&mut *state.pg.acquire().await?, email).await?,
@@ -101,7 +103,9 @@ pub async fn log_in(
         let owner = take_over(&mut tx, &visitor.owner, account.id, now).await?;
         // Immediate on this replica; the others poll (`handed_over`).
         state.idempotency.forget_fingerprints([owner.clone()], now);
-        with_cookie(&mut tx, state, view, owner, now).await?
+        let mut logged_in = with_cookie(&mut tx, state, view, owner, now).await?;
+        logged_in.cookies.push(known_browsers.set_cookie(headers, https, email));
+        logged_in
     };
     sessions::end_oldest(&mut tx, account.id, MAX_SESSIONS, now).await?;
     tx.commit().await?;

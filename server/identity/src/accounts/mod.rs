@@ -5,7 +5,8 @@
 //! the account that has proven the buyer's address.
 //!
 //! Passwords are hashed by a few threads with a bounded queue (`hashing`). Attempts are limited per person, network and
-//! address (`limits`), across all replicas (`rate_limits`). Cookies and mailed links are random, and only their hashes
+//! address (`limits`), across all replicas (`rate_limits`), and separately where the person signed in before
+//! (`known_browsers`). Cookies and mailed links are random, and only their hashes
 //! are stored. Programs have tokens, which name a session and end with it (`tokens`).
 //!
 //! Elsewhere: the endpoints that use the roles (`backoffice`), and the rendering and sending of mails (`tickets`).
@@ -17,6 +18,7 @@ mod endpoints;
 mod grants;
 mod handed_over;
 mod hashing;
+mod known_browsers;
 mod limits;
 mod links;
 mod login;
@@ -51,6 +53,7 @@ use tokio::sync::Notify;
 /// The state of accounts on a replica.
 pub struct Accounts {
     hashing: hashing::Hashing,
+    known_browsers: known_browsers::KnownBrowsers,
     sessions: sessions::SessionCache,
     tokens: tokens::Tokens,
     mail_wake: Notify,
@@ -64,6 +67,7 @@ impl Accounts {
     pub fn new(token_secrets: &[String]) -> anyhow::Result<Self> {
         Ok(Self {
             hashing: hashing::Hashing::new(),
+            known_browsers: known_browsers::KnownBrowsers::new(token_secrets),
             sessions: sessions::SessionCache::default(),
             tokens: tokens::Tokens::new(token_secrets)?,
             mail_wake: Notify::new(),

@@ -32,7 +32,8 @@ pub async fn change(
     let now = state.clock.now();
     let account = account::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
-    let tries = LoginLimits::of(&account.email, address);
+    // A session is of a browser or an API client that knew the password.
+    let tries = LoginLimits::of(&account.email, address, true);
     tries.take(state).await?;
     let verified = state.accounts.hashing.verify_password(&request.current, Some(&account.password_hash)).await;
     if verified.is_err() {
@@ -109,7 +110,7 @@ pub async fn reset(
     sessions::end_all(&mut tx, whose, None, now).await?;
     let answer = Answer::no_content();
     let answer = intent.commit(tx, answer, now).await?;
-    LoginLimits::of(&account.email, address).clear(state).await;
+    LoginLimits::of(&account.email, address, false).clear(state).await;
     end_cached_sessions(state);
     Ok(answer)
 }

@@ -123,23 +123,12 @@ async fn log_in(
 ) -> PageResult {
     let next = safe_next_path(&form.next).unwrap_or_default();
     let request = LoginRequest { email: form.email.clone(), password: form.password, token: false };
-    Ok(match sign_in(&state, &visitor, &headers, &address, &request).await {
+    Ok(match accounts::log_in(&state, (&visitor, &headers), &address, &request).await {
         Ok(logged_in) => (logged_in, redirect_to(if next.is_empty() { HOME } else { next })).into_response(),
         Err(problem) => form_with_error(problem, |error| {
             private_page(LoginPage { next: next.to_owned(), email: form.email, notice: None, error: Some(error) })
         }),
     })
-}
-
-async fn sign_in(
-    state: &AppState,
-    visitor: &Visitor,
-    headers: &HeaderMap,
-    address: &ClientAddress,
-    request: &LoginRequest,
-) -> Result<accounts::LoggedIn, Problem> {
-    let before = accounts::of_request(state, headers).await?;
-    accounts::log_in(state, (visitor, before.as_ref()), address, request).await
 }
 
 async fn register(PageQuery(query): PageQuery<AccountQuery>) -> PageResult {
@@ -181,7 +170,7 @@ async fn create_account(
         }));
     }
     let login = LoginRequest { email: request.email, password: request.password, token: false };
-    Ok(match sign_in(&state, &visitor, &headers, &address, &login).await {
+    Ok(match accounts::log_in(&state, (&visitor, &headers), &address, &login).await {
         Ok(logged_in) => (logged_in, redirect_to(if next.is_empty() { HOME } else { next })).into_response(),
         // After too many attempts, or if the address had an account already, the visitor signs in on the sign-in page.
         Err(_) => redirect_with_notice("/login", Notice::Registered),

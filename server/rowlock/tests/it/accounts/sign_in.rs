@@ -462,9 +462,10 @@ async fn holds_are_granted_while_logins_are_shed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_logins_of_one_network_lock_out_no_other_network() {
+async fn failed_logins_lock_out_neither_other_networks_nor_known_browsers() {
     let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
-    register_and_log_in(&world, "ann@example.org").await;
+    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    assert_eq!(ann.post("/api/v1/users/logout", Value::Null).await.0, StatusCode::NO_CONTENT);
     let try_from = async |address: &str, password: &str| {
         let body = json!({ "email": "ann@example.org", "password": password });
         let header = [("x-forwarded-for", address)];
@@ -491,6 +492,8 @@ async fn failed_logins_of_one_network_lock_out_no_other_network() {
         }
     }
     assert_eq!(policy.expect("360 are more than a hundred"), "\"login-person\";q=100;w=3000");
+    // The browser in which she signed in before has a limit of its own.
+    assert_eq!(ann.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
 }
 
 #[tokio::test(flavor = "multi_thread")]
