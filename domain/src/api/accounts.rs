@@ -284,7 +284,7 @@ pub struct GrantRequest {
 }
 
 /// Names of actions in a theatre, as the audit log contains them.
-pub const THEATRE_ACTIONS: [&str; 54] = [
+pub const THEATRE_ACTIONS: [&str; 56] = [
     "role_given",
     "role_taken",
     "pin_set",
@@ -306,6 +306,8 @@ pub const THEATRE_ACTIONS: [&str; 54] = [
     "draft_moved",
     "show_called_off",
     "show_rehearsed",
+    "rehearsal_stopped",
+    "rehearsal_deleted",
     "defective_seats",
     "screen_created",
     "layout_imported",

@@ -99,6 +99,20 @@ pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> sqlx
     Ok(rows.into_iter().map(view).collect())
 }
 
+/// Returns the subjects of one action among the last `entries` of a theatre, the newest first.
+pub async fn recent_subjects(
+    connection: &mut PgConnection,
+    theatre: &str,
+    act: &str,
+    entries: i64,
+) -> sqlx::Result<Vec<String>> {
+    let sql = "SELECT subject
+               FROM (SELECT number, act, subject FROM audit_list
+                     WHERE theatre_id = $1 ORDER BY number DESC LIMIT $3) line
+               WHERE act = $2 ORDER BY number DESC";
+    sqlx::query_scalar(sql).bind_all((theatre, act, entries)).fetch_all(connection).await
+}
+
 /// Words before an id that its name replaces.
 const KINDS: [&str; 3] = ["account", "show", "till"];
 

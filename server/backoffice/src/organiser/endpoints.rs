@@ -109,7 +109,8 @@ async fn import(
     if !is_json(request.headers()) {
         return Err(Problem::new(Code::NotJson, "Send it with `Content-Type: application/json`."));
     }
-    let (file, digest) = layouts::File::Request(Bytes::from_request(request, &state).await?).digested().await?;
+    let (body, _slot) = layouts::read_upload(Bytes::from_request(request, &state)).await?;
+    let (file, digest) = layouts::File::Request(body?).digested().await?;
     let intent = from.intent(key, &digest);
     let action = StaffAction { staff: &from.staff, theatre: &from.theatre, intent: &intent, reason: layouts::REASON };
     layouts::import(&state, &action, file).await
@@ -185,8 +186,11 @@ async fn keep_standing_seats(
 /// Films to choose from.
 #[utoipa::path(get, path = "/theatres/{theatre}/films", tag = "organiser",
     responses((status = 200, body = Vec<FilmChoice>)))]
-async fn films(State(state): State<BackofficeState>, _: StaffRequest<Organisers>) -> ApiResult<Json<Vec<FilmChoice>>> {
-    all_films::list(&state).await.map(Json)
+async fn films(
+    State(state): State<BackofficeState>,
+    from: StaffRequest<Organisers>,
+) -> ApiResult<Json<Vec<FilmChoice>>> {
+    all_films::list(&state, &from.theatre).await.map(Json)
 }
 
 /// Add a film to the list of all theatres.

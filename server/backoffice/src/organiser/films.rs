@@ -1,7 +1,9 @@
-//! Films: any theatre may add one; all theatres may show it.
+//! Films: any theatre may add one; all theatres may show it. However many a theatre adds, the list of another theatre
+//! keeps the films that it shows or has added.
 
 use axum::http::StatusCode;
 use domain::api::organiser::{FilmChoice, FilmRequest};
+use domain::time::MINUTE_MS;
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
@@ -10,24 +12,35 @@ use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
+use identity::audit;
 use platform::database::BindAll;
+use platform::rate_limits::Allowance;
 
 /// Maximum running time of a film or concert, minutes.
 pub(super) const MAX_RUNNING_MINUTES: u32 = 24 * 60;
 /// Maximum number of films in the list.
 const MAX_CHOICES: i64 = 1_000;
+/// Films that a theatre may add: a hundred at once, as for a festival, and a hundred a day.
+const ADDED_BY_THEATRE: Allowance = Allowance { name: "films-theatre", burst: 100, each_ms: 24 * 60 * MINUTE_MS / 100 };
+/// Audit action of an added film.
+const ADDED: &str = "film_added";
+/// Kind of an added film in the subject of its audit entry.
+const SUBJECT: &str = "film ";
+/// Number of the last audit entries of a theatre in which the list looks for films that it added and does not show yet.
+const MAX_AUDIT_ENTRIES: i64 = 5_000;
 /// Number of poster hues: degrees of a circle.
 const HUES: u16 = 360;
 
-/// Lists all films, by title.
-pub async fn list(state: &BackofficeState) -> ApiResult<Vec<FilmChoice>> {
-    Ok(load_all(&mut *state.pg.acquire().await?).await?)
+/// Lists the films that a theatre can choose from, by title. If there are too many, those that the theatre has
+/// lately added or shows take precedence, then those with the latest shows anywhere.
+pub async fn list(state: &BackofficeState, theatre: &str) -> ApiResult<Vec<FilmChoice>> {
+    Ok(load_choices(&mut *state.pg.acquire().await?, theatre).await?)
 }
 
 /// Adds a film.
 ///
 /// # Errors
-/// 400 for an invalid title, text or running time.
+/// 400 for an invalid title, text or running time, 429 when the theatre has added too many films.
 pub async fn add(state: &BackofficeState, action: &StaffAction<'_>, request: &FilmRequest) -> ApiResult<Answer> {
     let title = title_of(&request.title)?;
     let text = |text, what| text_of(text, MAX_TEXT_CHARS, what);
@@ -42,6 +55,8 @@ pub async fn add(state: &BackofficeState, action: &StaffAction<'_>, request: &Fi
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
+    // After the replay of the key: a repeated request adds no film.
+    state.rate_limits.take(&ADDED_BY_THEATRE, action.theatre).await?;
     sqlx::query(
         "INSERT INTO films (id, title, tagline, synopsis, running_minutes, rating, genre, hue)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -51,7 +66,7 @@ pub async fn add(state: &BackofficeState, action: &StaffAction<'_>, request: &Fi
     .execute(&mut *begun.tx)
     .await?;
     let answer = Answer::json(StatusCode::CREATED, &choice)?;
-    begun.finish("film_added", format!("film {}", choice.id), answer).await
+    begun.finish(ADDED, format!("{SUBJECT}{}", choice.id), answer).await
 }
 
 /// Derives the hue of the generated poster from the title.
@@ -65,9 +80,22 @@ fn choice((id, title, minutes): (String, String, i32)) -> FilmChoice {
     FilmChoice { id, title, running_minutes: minutes.unsigned_abs() }
 }
 
-async fn load_all(connection: &mut PgConnection) -> sqlx::Result<Vec<FilmChoice>> {
-    let sql = "SELECT id, title, running_minutes FROM films ORDER BY title, id LIMIT $1";
-    let rows: Vec<(String, String, i32)> = sqlx::query_as(sql).bind(MAX_CHOICES).fetch_all(connection).await?;
+async fn load_choices(connection: &mut PgConnection, theatre: &str) -> sqlx::Result<Vec<FilmChoice>> {
+    let subjects = audit::recent_subjects(connection, theatre, ADDED, MAX_AUDIT_ENTRIES).await?;
+    let added: Vec<&str> = subjects.iter().filter_map(|subject| subject.strip_prefix(SUBJECT)).collect();
+    let sql = "SELECT id, title, running_minutes FROM (
+                   SELECT film.id, film.title, film.running_minutes
+                   FROM films film
+                   LEFT JOIN (SELECT DISTINCT show.film_id
+                              FROM shows show JOIN screens screen ON screen.id = show.screen_id
+                              WHERE screen.theatre_id = $1) own ON own.film_id = film.id
+                   ORDER BY (film.id = ANY($2)) DESC, (own.film_id IS NOT NULL) DESC,
+                            (SELECT max(local_date) FROM shows WHERE film_id = film.id) DESC NULLS LAST,
+                            film.title, film.id
+                   LIMIT $3) chosen
+               ORDER BY title, id";
+    let rows: Vec<(String, String, i32)> =
+        sqlx::query_as(sql).bind_all((theatre, added, MAX_CHOICES)).fetch_all(connection).await?;
     Ok(rows.into_iter().map(choice).collect())
 }
 

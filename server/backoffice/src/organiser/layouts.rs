@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use sqlx::types::Json;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
 use crate::BackofficeState;
@@ -30,11 +30,17 @@ pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
 pub const REASON: &str = "Imported from a file or drawn.";
 /// Audit reason of a layout that differs from another one by its focus.
 pub const FOCUS_REASON: &str = "Turned towards its stage.";
+/// Limits uploads in memory to four at a time per replica. Together they take about 512 MiB: the largest is a form of
+/// twice [`MAX_FILE_BYTES`], of which a second copy exists while it is received, decoded or parsed.
+static UPLOADS: Semaphore = Semaphore::const_new(4);
 /// Limits parsing to one file at a time per replica: a large one takes half a second of a core, and ten times its size
 /// in memory.
 static PARSING: Semaphore = Semaphore::const_new(1);
-/// Maximum wait for the parsing slot.
-const TURN_DEADLINE: Duration = Duration::from_secs(10);
+/// Maximum wait for the slot of an upload, and for the parsing slot.
+const TURN_DEADLINE: Duration = Duration::from_secs(5);
+/// Deadline for the body of an upload, so that a slow client gives its slot back. At 14 Mbit/s, a file of
+/// [`MAX_FILE_BYTES`] arrives in this time.
+const BODY_DEADLINE: Duration = Duration::from_secs(20);
 /// Maximum number of JSON objects and arrays in a file: two per seat, and as many again for rows and zones. Each takes
 /// half a kilobyte or more of memory once parsed, however short its text.
 const MAX_NODES: usize = 4 * MAX_SEATS_PER_SHOW;
@@ -44,6 +50,33 @@ const MAX_COMMAS: usize = 20 * MAX_SEATS_PER_SHOW;
 const MAX_UNPUBLISHED: i64 = 50;
 /// Maximum number of findings in a problem's detail; `findings` lists all.
 const MAX_LISTED: usize = 5;
+
+/// The slot of an upload in memory.
+pub type UploadSlot = SemaphorePermit<'static>;
+
+/// Reads the body of an upload once it has a slot. The caller keeps the slot until the file is stored or refused.
+///
+/// # Errors
+/// 503 while too many other uploads are in memory, 400 for a body that does not arrive in time.
+pub async fn read_upload<T>(reading: impl Future<Output = T>) -> ApiResult<(T, UploadSlot)> {
+    let slot = take_turn(&UPLOADS).await?;
+    let body = tokio::time::timeout(BODY_DEADLINE, reading).await.map_err(|_| {
+        let detail = format!("The file did not arrive within {} seconds. Please try again.", BODY_DEADLINE.as_secs());
+        Problem::new(Code::Malformed, detail)
+    })?;
+    Ok((body, slot))
+}
+
+/// Waits for a permit.
+///
+/// # Errors
+/// 503 when none is free in time.
+async fn take_turn(of: &'static Semaphore) -> ApiResult<SemaphorePermit<'static>> {
+    tokio::time::timeout(TURN_DEADLINE, of.acquire())
+        .await
+        .map_err(|_| Problem::new(Code::Overloaded, "Another file is being read. Please try again in a moment."))?
+        .map_err(|cause| Problem::internal(&cause))
+}
 
 /// An uploaded layout file, not parsed yet.
 #[derive(Debug)]
@@ -174,10 +207,7 @@ async fn store(
 
 /// Parses a file on a blocking thread, one file at a time.
 async fn read(file: File) -> ApiResult<Imported> {
-    let turn = tokio::time::timeout(TURN_DEADLINE, PARSING.acquire()).await;
-    let turn = turn
-        .map_err(|_| Problem::new(Code::Overloaded, "Another file is being read. Please try again in a moment."))?
-        .map_err(|cause| Problem::internal(&cause))?;
+    let turn = take_turn(&PARSING).await?;
     let reading = tokio::task::spawn_blocking(move || {
         // The permit is held until parsing ends, even if the client disconnects earlier.
         let _turn = turn;

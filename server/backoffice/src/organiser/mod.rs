@@ -22,7 +22,8 @@ mod theatres;
 pub use endpoints::routes;
 pub use films::{add as add_film, list as films};
 pub use layouts::{
-    FOCUS_REASON, File, LayoutDetails, MAX_FILE_BYTES, REASON as IMPORT_REASON, import, room, set_focus, sold_seats,
+    FOCUS_REASON, File, LayoutDetails, MAX_FILE_BYTES, REASON as IMPORT_REASON, import, read_upload, room, set_focus,
+    sold_seats,
 };
 pub use screens::{create as create_screen, list as screens, publish};
 pub use shows::{

@@ -35,7 +35,8 @@ use crate::BackofficeState;
 use admission::waiting_room;
 use http::idempotency::Answer;
 use http::{ApiResult, Code, Problem};
-use identity::accounts::StaffAction;
+use identity::accounts::{Staff, StaffAction};
+use identity::audit::{self, AuditEntry};
 use platform::background::PeriodicLoop;
 use platform::ids;
 use visitors::{Crowd, SimulatedVisitor};
@@ -58,6 +59,9 @@ const REPEAT_DELETION_MS: i64 = MINUTE_MS;
 const MAX_DURATION: Duration = Duration::from_millis(LONGEST_MS.unsigned_abs());
 /// Shortest time from the start to the opening of the waiting room, milliseconds: every server knows it by then.
 const MIN_OPENING_DELAY_MS: u64 = 2_000;
+
+/// Audit reason of a stop and of a deletion: their forms ask for none.
+const REASON: &str = "Requested on the rehearsal page.";
 
 /// A rehearsal for its page.
 #[derive(Clone, Debug)]
@@ -144,13 +148,23 @@ pub async fn of_show(state: &BackofficeState, show: Uuid) -> ApiResult<Option<Re
 }
 
 /// Requests that the rehearsal of a show stops, which it does within a second.
-pub async fn request_stop(state: &BackofficeState, theatre: &str, show: Uuid) -> ApiResult<()> {
-    Ok(sql::request_stop(&state.pg, theatre, show).await?)
+pub async fn request_stop(state: &BackofficeState, staff: &Staff, theatre: &str, show: Uuid) -> ApiResult<()> {
+    let mut tx = state.pg.begin().await?;
+    if sql::request_stop(&mut tx, theatre, show).await? {
+        let entry = AuditEntry::by(staff.session.account, "rehearsal_stopped", format!("show {show}"), REASON);
+        audit::record(&mut tx, &entry.at(theatre), state.clock.now()).await?;
+    }
+    Ok(tx.commit().await?)
 }
 
 /// Deletes the figures of the last rehearsal of a show; a running one stays.
-pub async fn delete(state: &BackofficeState, theatre: &str, show: Uuid) -> ApiResult<()> {
-    Ok(sql::delete(&state.pg, theatre, show).await?)
+pub async fn delete(state: &BackofficeState, staff: &Staff, theatre: &str, show: Uuid) -> ApiResult<()> {
+    let mut tx = state.pg.begin().await?;
+    if sql::delete(&mut tx, theatre, show).await? {
+        let entry = AuditEntry::by(staff.session.account, "rehearsal_deleted", format!("show {show}"), REASON);
+        audit::record(&mut tx, &entry.at(theatre), state.clock.now()).await?;
+    }
+    Ok(tx.commit().await?)
 }
 
 /// Runs rehearsals on `site` until the server stops, and ends those that other servers abandoned.

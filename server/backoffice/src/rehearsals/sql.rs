@@ -106,14 +106,17 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> sqlx::Result<Option<Rehe
     sqlx::query_as(sql).bind(show).fetch_optional(pg).await
 }
 
-/// Requests that the rehearsal of a show stops.
-pub(super) async fn request_stop(pg: &PgPool, theatre: &str, show: Uuid) -> sqlx::Result<()> {
-    let query = "UPDATE rehearsals SET stop_wanted = true WHERE show_id = $1 AND theatre_id = $2";
-    sqlx::query(query).bind(show).bind(theatre).execute(pg).await.map(|_| ())
+/// Requests that the rehearsal of a show stops; `false` if none runs or its stop is requested already.
+pub(super) async fn request_stop(tx: &mut PgConnection, theatre: &str, show: Uuid) -> sqlx::Result<bool> {
+    let query = "UPDATE rehearsals SET stop_wanted = true
+                 WHERE show_id = $1 AND theatre_id = $2 AND ended_at IS NULL AND NOT stop_wanted";
+    let done = sqlx::query(query).bind(show).bind(theatre).execute(tx).await?;
+    Ok(done.rows_affected() == 1)
 }
 
-/// Deletes the rehearsal of a show, unless it runs.
-pub(super) async fn delete(pg: &PgPool, theatre: &str, show: Uuid) -> sqlx::Result<()> {
+/// Deletes the rehearsal of a show; `false` if there is none or it runs.
+pub(super) async fn delete(tx: &mut PgConnection, theatre: &str, show: Uuid) -> sqlx::Result<bool> {
     let query = "DELETE FROM rehearsals WHERE show_id = $1 AND theatre_id = $2 AND ended_at IS NOT NULL";
-    sqlx::query(query).bind(show).bind(theatre).execute(pg).await.map(|_| ())
+    let done = sqlx::query(query).bind(show).bind(theatre).execute(tx).await?;
+    Ok(done.rows_affected() == 1)
 }

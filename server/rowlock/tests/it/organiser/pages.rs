@@ -163,6 +163,10 @@ async fn invalid_layout_file_is_reported_on_a_page() {
     expect_page(refused, StatusCode::BAD_REQUEST, &["data-finding=\"duplicate_seat\"", "A1"]);
     let refused = send(&olga, &format!("{PAGES}/screens/import"), &[("key", "k2"), ("pasted", "not JSON")]).await;
     expect_page(refused, StatusCode::BAD_REQUEST, &["data-finding=\"not_a_plan\""]);
+    let long = "x".repeat(300_000);
+    let refused = send(&olga, &format!("{PAGES}/screens/import"), &[("key", "k4"), ("pasted", long.as_str())]).await;
+    let html = expect_page(refused, StatusCode::BAD_REQUEST, &["data-finding=\"not_a_plan\""]);
+    assert!(!html.contains("xxxx"), "a long text is not shown again");
     let wrong = [
         ("key", "k3"),
         ("version", "1"),

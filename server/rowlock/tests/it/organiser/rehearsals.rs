@@ -118,6 +118,28 @@ async fn rehearsal_is_found_by_no_public_address_and_stops_on_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn stop_and_deletion_of_a_rehearsal_are_each_audited_once() {
+    let (world, olga) = world_with_organiser().await;
+    start_long(&world, &olga).await;
+    let submit = async |act: &str| {
+        let path = format!("{}/{act}", page_of(world.show));
+        expect_answer(send(&olga, &path, &[]).await, StatusCode::SEE_OTHER);
+    };
+    // A running rehearsal is not deleted.
+    submit("delete").await;
+    submit("stop").await;
+    submit("stop").await;
+    wait_for_end(&world, &olga, "stopped").await;
+    for act in ["stop", "delete", "delete"] {
+        submit(act).await;
+    }
+    let sql = "SELECT act FROM audit_list WHERE theatre_id = 'aurora' AND subject = $1
+               AND actor = (SELECT id FROM accounts WHERE email = 'olga@example.org') ORDER BY number";
+    let acts: Vec<String> = world.values(sqlx::query_scalar(sql).bind(format!("show {}", world.show))).await;
+    assert_eq!(acts, ["show_rehearsed", "rehearsal_stopped", "rehearsal_deleted"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn second_rehearsal_of_a_theatre_is_refused_while_one_runs() {
     let (world, olga) = world_with_organiser().await;
     let other = insert_show(&world.pg, 300_000, 24 * 3_600).await;

@@ -1,6 +1,10 @@
 //! Theatres, created by managers of all theatres and changed by managers of the one. Imported layouts: shown, sold, refused
 //! with every reason, and never changed under a sold seat.
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::pages::{PAGES, PLAN, send};
 use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
 use crate::accounts::form;
 use crate::prelude::*;
@@ -158,6 +162,46 @@ async fn repeated_import_is_one_layout_and_old_unused_ones_are_deleted() {
     assert_eq!(olga.get(&format!("{API}/layouts/{}", text(&one["id"]))).await.0, StatusCode::NOT_FOUND);
     let (status, _) = olga.get(&format!("{API}/layouts/{}", text(&used["layout"]))).await;
     assert_eq!(status, StatusCode::OK, "a screen's layout is kept");
+}
+
+/// Sends the beginning of an upload whose rest does not follow.
+async fn begin_upload(olga: &Browser, path: &str, kind: &str) -> TcpStream {
+    let visitor = olga.visitor();
+    let host = visitor.base.trim_start_matches("http://");
+    let (cookie, key) = (&visitor.cookie, new_id());
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {host}\r\ncookie: {cookie}\r\nidempotency-key: {key}\r\n\
+         content-type: {kind}\r\ncontent-length: 1000000\r\n\r\n{{"
+    );
+    let mut stream = TcpStream::connect(host).await.expect("the server listens");
+    stream.write_all(head.as_bytes()).await.expect("the beginning is sent");
+    stream
+}
+
+async fn import_plan(olga: &Browser) -> (StatusCode, Value) {
+    post(&mut olga.clone(), "/layouts", json!({ "plan": foreign_plan() })).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_beyond_the_limit_are_refused_and_slow_ones_lose_their_slots() {
+    let (_world, olga) = world_with_organiser(1).await;
+    let (of_api, of_pages) = (format!("{API}/layouts"), format!("{PAGES}/screens/import"));
+    let mut slow = Vec::new();
+    // Four uploads may be in memory.
+    for _ in 0..2 {
+        slow.push(begin_upload(&olga, &of_api, "application/json").await);
+        slow.push(begin_upload(&olga, &of_pages, "application/x-www-form-urlencoded").await);
+    }
+    wait_until("a fifth upload is refused", || async { import_plan(&olga).await.1["code"] == "overloaded" }).await;
+    let refused = send(&olga, &of_pages, &[("key", "k"), ("pasted", PLAN)]).await;
+    expect_page(refused, StatusCode::SERVICE_UNAVAILABLE, &["organiser-trouble", "Another file is being read."]);
+    for mut stream in slow {
+        let mut answer = [0; 12];
+        let read = tokio::time::timeout(TEST_TIMEOUT, stream.read_exact(&mut answer)).await;
+        read.expect("a slow upload is answered").expect("a status");
+        assert_eq!(String::from_utf8_lossy(&answer), "HTTP/1.1 400");
+    }
+    expect_answer(import_plan(&olga).await, StatusCode::CREATED);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -418,3 +418,59 @@ async fn film_is_added_and_every_act_is_audited() {
     let acts: Vec<String> = world.values(sqlx::query_scalar(sql)).await;
     assert_eq!(acts, ["film_added", "layout_imported", "screen_created", "tariff_set", "shows_planned"]);
 }
+
+fn film(title: &str) -> Value {
+    json!({ "title": title, "running_minutes": 90, "reason": "Premiere." })
+}
+
+/// A theatre without shows, and an organiser of it.
+async fn organiser_of_another_theatre(world: &World) -> Browser {
+    another_theatre(world).await;
+    let mut rita = register_and_log_in(world, "rita@example.org").await;
+    grant(world, "rita@example.org", "rialto", "organiser").await;
+    expect_answer(rita.log_in("rita@example.org", PASSWORD).await, StatusCode::OK);
+    rita
+}
+
+const FILMS_OF_RIALTO: &str = "/api/v1/theatres/rialto/films";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn films_that_a_theatre_adds_are_limited_and_a_repeated_request_is_answered_again() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let mut rita = organiser_of_another_theatre(&world).await;
+    let (path, key) = (format!("{API}/films"), new_id().to_string());
+    let add_first = async |olga: &mut Browser| {
+        let (status, _, added) =
+            olga.send_with(Method::POST, &path, &film("First"), &[("idempotency-key", &key)]).await;
+        (status, added)
+    };
+    let first = expect_answer(add_first(&mut olga).await, StatusCode::CREATED);
+    for number in 1..100 {
+        post_ok(&mut olga, "/films", film(&format!("Film {number}"))).await;
+    }
+    let refused = post(&mut olga, "/films", film("Last")).await;
+    expect_problem(refused, StatusCode::TOO_MANY_REQUESTS, "too_many_attempts");
+    assert_eq!(world.count("SELECT count(*) FROM films WHERE title LIKE 'Film %' OR title = 'First'").await, 100);
+    assert_eq!(add_first(&mut olga).await, (StatusCode::CREATED, first), "the replay is not limited");
+    expect_answer(rita.post(FILMS_OF_RIALTO, film("Other")).await, StatusCode::CREATED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn list_of_more_films_than_it_can_hold_keeps_those_of_the_theatre() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let mut rita = organiser_of_another_theatre(&world).await;
+    let others = "INSERT INTO films (id, title, tagline, synopsis, running_minutes, rating, genre, hue)
+                  SELECT 'a-' || n, 'A ' || n, '', '', 90, '', '', 0 FROM generate_series(1, 1100) n";
+    world.execute(others).await;
+    post_ok(&mut olga, "/films", film("Zebra")).await;
+    let titles = async |browser: &mut Browser, path: &str| {
+        let films = expect_answer(browser.get(path).await, StatusCode::OK);
+        let films = films.as_array().expect("a list");
+        films.iter().map(|film| text(&film["title"]).to_owned()).collect::<Vec<_>>()
+    };
+    let own = titles(&mut olga, &format!("{API}/films")).await;
+    assert_eq!((own.len(), &own[998..]), (1_000, &["Tide".to_owned(), "Zebra".to_owned()][..]), "by title");
+    let of_rialto = titles(&mut rita, FILMS_OF_RIALTO).await;
+    assert_eq!(of_rialto.len(), 1_000);
+    assert_eq!(of_rialto.last().map(String::as_str), Some("Tide"), "it has a show, and Zebra none");
+}

@@ -43,7 +43,7 @@ async fn show_calendar(visit: StaffVisit, from: Option<&str>, form: Form) -> Sig
     let before = from.checked_sub_days(Days::new(WEEK)).unwrap_or(from).to_string();
     let after = from.checked_add_days(Days::new(WEEK)).unwrap_or(from).to_string();
     let screens = organiser::screens(state, theatre).await?;
-    let films = organiser::films(state).await?;
+    let films = organiser::films(state, theatre).await?;
     let has_prices = organiser::tariff(state, theatre).await?.version > 0;
     Ok(visit.show(|desk| CalendarPage { desk, days, before, after, screens, shows, films, has_prices, form }))
 }
@@ -96,7 +96,7 @@ pub(super) async fn planning(visit: StaffVisit) -> SignedInPageResult {
 async fn page(visit: StaffVisit, form: Form) -> SignedInPageResult {
     let (state, theatre) = (&visit.state, &visit.desk.theatre);
     let screens = organiser::screens(state, theatre).await?;
-    let films = organiser::films(state).await?;
+    let films = organiser::films(state, theatre).await?;
     let has_prices = organiser::tariff(state, theatre).await?.version > 0;
     Ok(visit.show(|desk| planning_page(desk, screens, films, has_prices, form)))
 }
@@ -123,7 +123,7 @@ pub(super) async fn films(visit: StaffVisit) -> SignedInPageResult {
 }
 
 async fn list_films(visit: StaffVisit, form: Form) -> SignedInPageResult {
-    let films = organiser::films(&visit.state).await?;
+    let films = organiser::films(&visit.state, &visit.desk.theatre).await?;
     Ok(visit.show(|desk| films_page(desk, films, form)))
 }
 

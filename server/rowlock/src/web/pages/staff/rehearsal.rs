@@ -52,12 +52,12 @@ pub(super) async fn start(visit: VisitOf<Uuid>, SentForm(mut form): SentForm) ->
 
 pub(super) async fn stop(visit: VisitOf<Uuid>) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
-    rehearsals::request_stop(&visit.state, &visit.desk.theatre, show).await?;
+    rehearsals::request_stop(&visit.state, &visit.staff, &visit.desk.theatre, show).await?;
     Ok(visit.redirect_to(&format!("shows/{show}/rehearsal")))
 }
 
 pub(super) async fn delete(visit: VisitOf<Uuid>) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
-    rehearsals::delete(&visit.state, &visit.desk.theatre, show).await?;
+    rehearsals::delete(&visit.state, &visit.staff, &visit.desk.theatre, show).await?;
     Ok(visit.redirect_to(&format!("shows/{show}/rehearsal?done=true")))
 }

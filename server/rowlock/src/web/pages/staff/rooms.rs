@@ -3,6 +3,7 @@
 use app::staff::islands::house_seats::HouseRow;
 use app::staff::pages::Form;
 use app::staff::pages::organiser::{self as pages, DrawnRoom, FORGET, KEEP, NEW_SCREEN, PUBLISH, Preview};
+use axum::extract::{FromRequest, Request};
 use domain::api::organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenView};
 use domain::layout::editing::MAX_EDITED_SEATS;
 use domain::layout::{FocusChoice, FocusKind, FocusSide, Layout};
@@ -19,6 +20,9 @@ use backoffice::organiser::{self, LayoutDetails};
 use http::idempotency::Answer;
 use http::{Code, Problem};
 
+/// Longest pasted plan that the page of a refused form contains again, bytes: a slow browser keeps its page in memory.
+const MAX_SHOWN_AGAIN_BYTES: usize = 256 * 1024;
+
 pub(super) async fn screens(visit: StaffVisit) -> SignedInPageResult {
     screens_page(visit, Form::default()).await
 }
@@ -28,10 +32,21 @@ async fn screens_page(visit: StaffVisit, form: Form) -> SignedInPageResult {
     Ok(visit.show(|desk| pages::screens_page(desk, screens, form)))
 }
 
-pub(super) async fn import(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn import(visit: StaffVisit, request: Request) -> SignedInPageResult {
+    let received = organiser::read_upload(SentForm::from_request(request, &visit.state)).await;
+    let (received, _slot) = match received {
+        Ok(received) => received,
+        Err(problem) => return screens_page(visit.refuse(&problem)?, Form::default()).await,
+    };
+    let SentForm(mut form) = received?;
     match imported(&visit, &form).await {
         Ok(layout) => Ok(visit.redirect_to(&format!("layouts/{layout}"))),
-        Err(problem) => screens_page(visit.refuse(&problem)?, form).await,
+        Err(problem) => {
+            if form.get("pasted").len() > MAX_SHOWN_AGAIN_BYTES {
+                form.set("pasted", "");
+            }
+            screens_page(visit.refuse(&problem)?, form).await
+        }
     }
 }
 
