@@ -15,6 +15,7 @@ use anyhow::Context;
 use domain::api::Receipt;
 use domain::time::Timestamp;
 use lettre::message::{Mailbox, MessageBuilder};
+use lettre::transport::smtp;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use uuid::Uuid;
 
@@ -95,7 +96,8 @@ pub struct TicketMail {
     pub at: Timestamp,
 }
 
-/// The reason why a mail was not sent. A retry may help, except after [`MailError::Unsendable`].
+/// The reason why a mail was not sent. A retry may help, except after [`MailError::Unsendable`], and rarely after
+/// [`MailError::MailboxRefused`].
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
     /// The address or the text cannot be written as a mail.
@@ -104,6 +106,9 @@ pub enum MailError {
     /// The folder or the mail server refused it.
     #[error("the mail could not be handed over")]
     NotDelivered(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The mail server refused the recipient's mailbox permanently: it does not exist, or takes no mails of ours.
+    #[error("the mailbox was refused")]
+    MailboxRefused(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Sending took longer than its deadline.
     #[error("handing the mail over took more than {} s", SEND_DEADLINE.as_secs())]
     TimedOut,
@@ -228,7 +233,7 @@ impl Mailer {
                 Transport::Folder(folder) => {
                     write_to_folder(folder, name, message.formatted()).await.map_err(not_delivered)
                 }
-                Transport::Smtp(smtp) => smtp.send(message).await.map(|_| ()).map_err(not_delivered),
+                Transport::Smtp(smtp) => smtp.send(message).await.map(|_| ()).map_err(refused_or_not_delivered),
             }
         };
         tokio::time::timeout(SEND_DEADLINE, delivered).await.map_err(|_| MailError::TimedOut)?
@@ -237,6 +242,18 @@ impl Mailer {
 
 fn not_delivered(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> MailError {
     MailError::NotDelivered(cause.into())
+}
+
+/// Replies of a mail server that refuse a mailbox permanently (RFC 5321, 4.2.3). Other permanent replies, for instance to
+/// a wrong password of ours, are about all mails.
+const MAILBOX_REFUSED: [u16; 3] = [550, 551, 553];
+
+fn refused_or_not_delivered(cause: smtp::Error) -> MailError {
+    let code = cause.status().map(u16::from);
+    if code.is_some_and(|code| MAILBOX_REFUSED.contains(&code)) {
+        return MailError::MailboxRefused(Box::new(cause));
+    }
+    not_delivered(cause)
 }
 
 /// True if the text can be a mail address. Checked before a booking is made, not after it is paid.

@@ -17,6 +17,7 @@ use catalogue::{Show, containing};
 use http::{ApiResult, Code, Problem};
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
+use platform::rate_limits::Allowance;
 use selling::bookings::{self, CounterLookup};
 
 /// Minimum and maximum length of a searched name or address, characters.
@@ -25,6 +26,8 @@ pub const SEARCH_TERM_CHARS: (usize, usize) = (2, 100);
 const MAX_SHOW_AGE_MS: i64 = 60 * 24 * 60 * MINUTE_MS;
 /// Maximum number of shows whose bookings are searched.
 const MAX_SHOWS: i64 = 10_000;
+/// Searches by one member of staff.
+const SEARCHES: Allowance = Allowance { name: "booking-search", burst: 20, each_ms: 1_000 };
 /// The timeout bounds the load of a search: sales use the same tables.
 const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = '3s'";
 
@@ -58,7 +61,7 @@ pub async fn by_id(state: &BackofficeState, counter: CounterStaff<'_>, booking: 
 /// of the results, not the searched name: audit entries are never deleted.
 ///
 /// # Errors
-/// 400 for a search text that is too short or too long, 503 on a timeout.
+/// 400 for a search text that is too short or too long, 429 after many searches, 503 on a timeout.
 pub async fn by_person(state: &BackofficeState, counter: CounterStaff<'_>, term: &str) -> ApiResult<Vec<BookingMatch>> {
     let now = state.clock.now();
     let (least, most) = SEARCH_TERM_CHARS;
@@ -66,6 +69,7 @@ pub async fn by_person(state: &BackofficeState, counter: CounterStaff<'_>, term:
     let term = term.ok_or_else(|| {
         Problem::new(Code::Malformed, format!("Name {least} to {most} characters of a name or an e-mail address."))
     })?;
+    state.rate_limits.take(&SEARCHES, &counter.account().to_string()).await?;
     let mut tx = state.pg.begin_with(BEGIN).await?;
     let shows = shows_since(&mut tx, counter.theatre, to_utc(now.plus_ms(-MAX_SHOW_AGE_MS))).await?;
     let found = bookings::find_by_person(&mut tx, &shows, &containing(term), MAX_MATCHES as i64).await?;

@@ -18,6 +18,9 @@ use tickets::{MAIL_LEASE_MS, MailError, MailLane, NoticeMail, SEND_WITHIN};
 
 /// Maximum number of attempts, about a week of the longest pauses. Retries also end with [`deadline`].
 const MAX_TRIES: i32 = 2_000;
+/// Maximum number of attempts when the mailbox is refused permanently, about two hours: a server rarely accepts it
+/// later, and may block a sender who does not stop.
+const MAX_TRIES_TO_REFUSED: i32 = 30;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Maximum pause, milliseconds.
@@ -39,20 +42,37 @@ async fn take(state: &BackofficeState) -> sqlx::Result<Option<DueMail>> {
     sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS)).await
 }
 
+/// The reason why a mail was not sent, and the attempts after which it is given up.
+struct SendFailure {
+    cause: String,
+    max_tries: i32,
+}
+
+impl From<MailError> for SendFailure {
+    fn from(error: MailError) -> Self {
+        let is_refused = matches!(error, MailError::MailboxRefused(_));
+        let max_tries = if is_refused { MAX_TRIES_TO_REFUSED } else { MAX_TRIES };
+        Self { cause: error.to_string(), max_tries }
+    }
+}
+
 async fn send(state: &BackofficeState, due: DueMail) {
-    let booking = due.booking_id;
-    let noted = if deadline(&due) <= state.clock.now() || due.mail_tries > MAX_TRIES {
-        tracing::error!(%booking, tries = due.mail_tries, "gave up the mail about the move of {booking}");
-        sql::mark_mailed(&state.pg, &due, state.clock.now()).await
+    let (booking, tries) = (due.booking_id, due.mail_tries);
+    let sent = if deadline(&due) <= state.clock.now() {
+        Err(SendFailure { cause: "the offer has ended, or the show has started".to_owned(), max_tries: 0 })
     } else {
-        let sent = timeout(SEND_WITHIN, build_and_send(state, &due)).await;
-        match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
-            Ok(()) => sql::mark_mailed(&state.pg, &due, state.clock.now()).await,
-            Err(cause) => {
-                tracing::warn!(%booking, %cause, "sending the mail about the move of {booking} failed; it is retried");
-                let pause = ids::backoff_ms(FIRST_PAUSE_MS, due.mail_tries, LONGEST_PAUSE_MS);
-                sql::postpone_mail(&state.pg, &due, state.clock.now().plus_ms(pause)).await
-            }
+        timeout(SEND_WITHIN, build_and_send(state, &due)).await.unwrap_or_else(|_| Err(MailError::TooLate.into()))
+    };
+    let noted = match sent {
+        Ok(()) => sql::mark_mailed(&state.pg, &due, state.clock.now()).await,
+        Err(SendFailure { cause, max_tries }) if tries >= max_tries => {
+            tracing::error!(%booking, tries, %cause, "gave up the mail about the move of {booking}");
+            sql::mark_mailed(&state.pg, &due, state.clock.now()).await
+        }
+        Err(SendFailure { cause, .. }) => {
+            tracing::warn!(%booking, %cause, "sending the mail about the move of {booking} failed; it is retried");
+            let pause = ids::backoff_ms(FIRST_PAUSE_MS, tries, LONGEST_PAUSE_MS);
+            sql::postpone_mail(&state.pg, &due, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
@@ -65,12 +85,12 @@ fn deadline(due: &DueMail) -> Timestamp {
     from_utc(due.answer_until.filter(|_| due.state == "offered").unwrap_or(due.starts_at))
 }
 
-/// Builds and sends a mail; the error is the text of the mail server or the problem.
-async fn build_and_send(state: &BackofficeState, due: &DueMail) -> Result<(), String> {
+/// Builds and sends a mail.
+async fn build_and_send(state: &BackofficeState, due: &DueMail) -> Result<(), SendFailure> {
     match mail(state, due).await {
-        Ok(Some(mail)) => state.mailer.send_notice(&mail).await.map_err(|cause| cause.to_string()),
+        Ok(Some(mail)) => state.mailer.send_notice(&mail).await.map_err(SendFailure::from),
         Ok(None) => Ok(()),
-        Err(problem) => Err(format!("{problem:?}")),
+        Err(problem) => Err(SendFailure { cause: format!("{problem:?}"), max_tries: MAX_TRIES }),
     }
 }
 
@@ -149,6 +169,14 @@ mod tests {
         }
         // The offer was answered before the mail was sent.
         assert!(!paragraphs(&due("taken"), Some("Sat 21 Nov, 20:15")).join(" ").contains("refund"));
+    }
+
+    #[test]
+    fn a_refused_mailbox_gets_fewer_attempts_than_a_server_that_fails() {
+        let tries = |error: MailError| SendFailure::from(error).max_tries;
+        assert_eq!(tries(MailError::MailboxRefused("550 no such mailbox".into())), MAX_TRIES_TO_REFUSED);
+        assert_eq!(tries(MailError::NotDelivered("451 try again later".into())), MAX_TRIES);
+        assert_eq!(tries(MailError::TooLate), MAX_TRIES);
     }
 
     #[test]

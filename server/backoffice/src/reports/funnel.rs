@@ -77,7 +77,7 @@ pub async fn funnel(
     range: &Range,
     screen: Option<&str>,
 ) -> ApiResult<FunnelReport> {
-    let mut reading = Reading::begin(state).await?;
+    let mut reading = Reading::begin(state, theatre).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let counted: FunnelRow = sqlx::query_as(FUNNEL)
         .bind_all((theatre, range.begins, range.ends, LATE_DAYS, screen))

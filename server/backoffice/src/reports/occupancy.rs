@@ -37,7 +37,7 @@ pub async fn occupancy(
     range: &Range,
     screen: Option<&str>,
 ) -> ApiResult<OccupancyReport> {
-    let mut reading = Reading::begin(state).await?;
+    let mut reading = Reading::begin(state, theatre).await?;
     let screens = screens_of(&mut reading.tx, theatre).await?;
     let wanted = match screen.filter(|id| !id.is_empty()) {
         Some(id) => Some(screens.iter().find(|screen| screen.id == id).ok_or_else(|| Problem::not_found("screen"))?),

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use domain::api::reports::ReportScreen;
 use sqlx::{PgConnection, Postgres, Transaction};
-use tokio::sync::SemaphorePermit;
 
+use super::ReportSlots;
 use crate::BackofficeState;
 use http::{ApiResult, Code, Problem};
 
 /// Maximum wait for a report slot.
-const TURN_DEADLINE: Duration = Duration::from_secs(5);
+const SLOT_DEADLINE: Duration = Duration::from_secs(5);
 /// A read-only snapshot with a statement timeout. Sequential and bitmap scans and hash and merge joins are off, so that
 /// tables are read by keys, starting at the theatre's shows: the cost depends on this theatre's sales, not on all
 /// sales. By default the planner of a small chain scans whole tables, and continues to do so for a while after it has
@@ -26,17 +26,17 @@ pub(super) const LATE_DAYS: i32 = 35;
 /// A report slot with its snapshot.
 pub(super) struct Reading<'a> {
     pub(super) tx: Transaction<'static, Postgres>,
-    _turn: SemaphorePermit<'a>,
+    _slots: ReportSlots<'a>,
 }
 
 impl<'a> Reading<'a> {
     /// Waits for a slot and begins. 503 when no slot is free in time.
-    pub(super) async fn begin(state: &'a BackofficeState) -> ApiResult<Self> {
-        let turn = tokio::time::timeout(TURN_DEADLINE, state.reports.slots.acquire()).await;
-        let Ok(Ok(turn)) = turn else {
+    pub(super) async fn begin(state: &'a BackofficeState, theatre: &str) -> ApiResult<Self> {
+        let slots = tokio::time::timeout(SLOT_DEADLINE, state.reports.wait_for_slots(theatre)).await;
+        let Ok(Ok(slots)) = slots else {
             return Err(Problem::new(Code::Overloaded, "Others are reading reports. Please try again in a moment."));
         };
-        Ok(Self { tx: state.pg.begin_with(BEGIN).await?, _turn: turn })
+        Ok(Self { tx: state.pg.begin_with(BEGIN).await?, _slots: slots })
     }
 }
 

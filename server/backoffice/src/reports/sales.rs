@@ -105,7 +105,7 @@ pub async fn sales(
     range: &Range,
     screen: Option<&str>,
 ) -> ApiResult<SalesReport> {
-    let mut reading = Reading::begin(state).await?;
+    let mut reading = Reading::begin(state, theatre).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let groups: Vec<SalesRow> = sqlx::query_as(SALES)
         .bind_all((theatre, range.begins, range.ends, range.zone.name(), LATE_DAYS, MAX_LINES as i64, screen))

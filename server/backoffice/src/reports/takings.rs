@@ -87,7 +87,7 @@ pub async fn takings(
     range: &Range,
     screen: Option<&str>,
 ) -> ApiResult<TakingsReport> {
-    let mut reading = Reading::begin(state).await?;
+    let mut reading = Reading::begin(state, theatre).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let payments: Vec<MoneyRow> = sqlx::query_as(PAYMENTS)
         .bind_all((theatre, range.begins, range.ends, range.zone.name(), LATE_DAYS, screen))

@@ -82,6 +82,17 @@ pub(super) async fn a_refusal_is_not_retried(setup: ContractSetup) {
     assert_eq!(requests.load(Ordering::SeqCst), 1);
 }
 
+/// `selling` counts this status as a declined card, whatever the code.
+pub(super) async fn a_payment_required_answer_is_a_refusal(setup: ContractSetup) {
+    let of_card = r#"{"error":{"type":"card_error","code":"limit_reached","message":"Use another card."}}"#;
+    for body in [of_card, "go away"] {
+        let (base, requests) = serve_answers(vec![(StatusCode::PAYMENT_REQUIRED, body)]).await;
+        let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
+        assert!(matches!(&error, GatewayError::Refused { status: 402, .. }), "{body}: {error}");
+        assert_eq!(requests.load(Ordering::SeqCst), 1, "{body}");
+    }
+}
+
 pub(super) async fn an_answer_above_the_size_limit_returns_unreachable(setup: ContractSetup) {
     static LONG: [u8; MAX_ANSWER_BYTES + 1] = [b' '; MAX_ANSWER_BYTES + 1];
     let spaces = std::str::from_utf8(&LONG).expect("spaces");

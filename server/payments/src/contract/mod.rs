@@ -97,5 +97,6 @@ on_every_gateway! {
         temporary_failures_are_retried_and_then_return_unreachable,
         a_lost_answer_followed_by_unauthorized_returns_unreachable,
         a_refusal_is_not_retried,
+        a_payment_required_answer_is_a_refusal,
         an_answer_above_the_size_limit_returns_unreachable;
 }

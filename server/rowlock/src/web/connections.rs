@@ -32,6 +32,9 @@ use seats::live::MAX_SOCKETS;
 /// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
 /// opens another for its next request.
 const HEADERS_DEADLINE: Duration = Duration::from_secs(30);
+/// Time after which a connection is closed whose client takes no bytes of what was sent: its answers wait in memory.
+/// Longer than the deadlines of a live map (`seats::live`), which has rules of its own for slow readers.
+const WRITE_DEADLINE: Duration = Duration::from_secs(120);
 /// Connections at one time; one more waits in the system's queue. Live maps are counted where they are (`live::sockets`).
 const MAX_CONNECTIONS: usize = 20_000;
 /// Connections of an address for each live map it may have open: a browser has up to six more beside it.
@@ -63,6 +66,8 @@ pub fn raise_file_limit() {
 pub struct ConnectionLimits {
     /// Deadline for the headers of a request.
     headers_deadline: Duration,
+    /// Time without progress of what is sent.
+    write_deadline: Duration,
     /// Connections at one time.
     all: usize,
     /// Maximum per address; none behind a proxy of ours, whose address all connections have.
@@ -75,7 +80,8 @@ impl ConnectionLimits {
     pub fn of(config: &Config) -> Self {
         let is_direct = config.site.trusted_proxies == 0 && config.sockets_per_address > 0;
         let per_address = is_direct.then_some(config.sockets_per_address * CONNECTIONS_PER_SOCKET);
-        Self { headers_deadline: HEADERS_DEADLINE, all: MAX_CONNECTIONS, per_address }
+        let (headers_deadline, write_deadline) = (HEADERS_DEADLINE, WRITE_DEADLINE);
+        Self { headers_deadline, write_deadline, all: MAX_CONNECTIONS, per_address }
     }
 }
 
@@ -105,7 +111,7 @@ where
                 };
                 let (service, stop) = (service.clone(), stop.clone());
                 connections.spawn(async move {
-                    serve_connection(stream, peer, service, limits.headers_deadline, stop).await;
+                    serve_connection(stream, peer, service, limits, stop).await;
                     drop((slots, place));
                 });
             }
@@ -146,15 +152,27 @@ fn is_of_one_connection(cause: &io::Error) -> bool {
     matches!(cause.kind(), Kind::ConnectionRefused | Kind::ConnectionAborted | Kind::ConnectionReset)
 }
 
+/// Lets the kernel close the connection when its client takes no bytes for so long, also while it only answers probes of
+/// its full buffer (Linux 5.11 and later). It costs nothing per request. Other systems have no such option.
+fn set_write_deadline(stream: &TcpStream, deadline: Duration) {
+    #[cfg(target_os = "linux")]
+    if let Err(cause) = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(deadline)) {
+        tracing::debug!(%cause, "set TCP_USER_TIMEOUT failed");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (stream, deadline);
+}
+
 async fn serve_connection<S>(
     stream: TcpStream,
     peer: SocketAddr,
     service: S,
-    headers_deadline: Duration,
+    limits: ConnectionLimits,
     stop: CancellationToken,
 ) where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
+    set_write_deadline(&stream, limits.write_deadline);
     // Small frames and small answers leave at once, instead of waiting for the last to be acknowledged.
     if let Err(cause) = stream.set_nodelay(true) {
         tracing::debug!(%cause, "set TCP_NODELAY failed");
@@ -167,7 +185,7 @@ async fn serve_connection<S>(
     let service = TowerToHyperService::new(service);
     // HTTP/1.1 alone: a server that offers HTTP/2 as well waits for its preface without a deadline.
     let mut builder = Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(headers_deadline);
+    builder.timer(TokioTimer::new()).header_read_timeout(limits.headers_deadline);
     let connection = builder.serve_connection(CoalescedWrites::new(TokioIo::new(stream)), service);
     let mut connection = pin!(connection.with_upgrades());
     let served = tokio::select! {
@@ -190,15 +208,21 @@ mod tests {
 
     /// A server with these limits, which answers everything with nothing.
     async fn served(limits: ConnectionLimits) -> (SocketAddr, CancellationToken) {
+        served_bytes(limits, 0).await
+    }
+
+    /// A server with these limits, which answers everything with this many bytes.
+    async fn served_bytes(limits: ConnectionLimits, bytes: usize) -> (SocketAddr, CancellationToken) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let (address, stop) = (listener.local_addr().expect("an address"), CancellationToken::new());
-        let service = tower::service_fn(|_: Request| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
-        tokio::spawn(serve(listener, service, limits, stop.clone()));
+        let answer = move |_: Request| async move { Ok::<_, Infallible>(Response::new(Body::from(vec![b'x'; bytes]))) };
+        tokio::spawn(serve(listener, tower::service_fn(answer), limits, stop.clone()));
         (address, stop)
     }
 
+    const MINUTE: Duration = Duration::from_secs(60);
     const GENEROUS: ConnectionLimits =
-        ConnectionLimits { headers_deadline: Duration::from_secs(60), all: 100, per_address: None };
+        ConnectionLimits { headers_deadline: MINUTE, write_deadline: MINUTE, all: 100, per_address: None };
 
     async fn connect(address: SocketAddr) -> TcpStream {
         TcpStream::connect(address).await.expect("the system accepts it")
@@ -257,6 +281,25 @@ mod tests {
         assert!(futures::poll!(&mut waiting).is_pending(), "it is not read yet");
         drop(first);
         assert!(waiting.await.starts_with("HTTP/1.1 200"));
+        stop.cancel();
+    }
+
+    /// More than the buffers of a connection hold.
+    #[cfg(target_os = "linux")]
+    const LARGE_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_connection_whose_client_reads_nothing_is_closed() {
+        let limits = ConnectionLimits { write_deadline: Duration::from_millis(500), all: 1, ..GENEROUS };
+        let (address, stop) = served_bytes(limits, LARGE_ANSWER_BYTES).await;
+        let mut first = connect(address).await;
+        first.write_all(REQUEST).await.expect("it is sent");
+        // Its place is free again although the client keeps its end open.
+        let mut second = connect(address).await;
+        let answer = tokio::time::timeout(MINUTE / 2, answer_to(&mut second, REQUEST)).await;
+        assert!(answer.expect("the first connection was closed").starts_with("HTTP/1.1 200"));
+        drop(first);
         stop.cancel();
     }
 }

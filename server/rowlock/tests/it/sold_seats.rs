@@ -65,3 +65,34 @@ async fn list_is_a_text_that_no_cache_keeps_and_only_public_shows_have_one() {
         expect_problem(refused, StatusCode::NOT_FOUND, "not_found");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_list_is_sent_uncompressed_whatever_the_client_accepts() {
+    let (_world, buyers) = World::with_visitors::<4>(1, &[]).await;
+    let (mut bookings, mut sold) = (Vec::new(), Vec::new());
+    for (number, buyer) in (0..).zip(&buyers) {
+        let seats: Vec<u32> = (number * 10..number * 10 + 10).collect();
+        let booking = buyer.buy_seats(&seats, "tok_paid").await;
+        let seats = booking["seats"].as_array().expect("seats");
+        sold.extend(seats.iter().map(|seat| line(text(&seat["label"]), &booking)));
+        bookings.push(booking);
+    }
+    sold.sort_unstable();
+    let [ann, ..] = &buyers;
+    wait_until("the sold seats are listed", || async { list(ann).await.len() == sold.len() }).await;
+    let path = format!("/api/v1/shows/{}/sold-seats", ann.show);
+    for accepted in ["", "gzip", "gzip, br"] {
+        let request = ann.request(Method::GET, &path);
+        let request = if accepted.is_empty() { request } else { request.header("accept-encoding", accepted) };
+        let answer = RawAnswer::of(request).await;
+        assert_eq!((answer.status, answer.optional_header("content-encoding")), (StatusCode::OK, ""), "{accepted:?}");
+        assert!(answer.body.len() > 1_024, "long enough for compression");
+        let mut lines: Vec<&str> = answer.body.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, sold, "{accepted:?}");
+    }
+    // Other answers are compressed on request.
+    let path = format!("/api/v1/bookings/{}", text(&bookings[0]["id"]));
+    let answer = RawAnswer::of(ann.request(Method::GET, &path).header("accept-encoding", "gzip")).await;
+    assert_eq!(answer.header("content-encoding"), "gzip");
+}

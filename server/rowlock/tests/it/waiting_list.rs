@@ -139,6 +139,35 @@ async fn repeated_joins_do_not_count_towards_the_address_limit() {
     assert_eq!(world.count("SELECT count(*) FROM waiting_list").await, 2, "who is refused does not wait");
 }
 
+/// A new visitor's join from this address, behind a trusted proxy.
+async fn join_from(world: &World, address: &str) -> RawAnswer {
+    let path = format!("/api/v1/shows/{}/waiting-list", world.show);
+    let request = world.visitor().request(Method::POST, &path).header("idempotency-key", new_id().to_string());
+    let body = json!({ "quantity": 1, "email": "ann@example.org" });
+    RawAnswer::of(request.header("x-forwarded-for", address).json(&body)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn joins_from_many_addresses_of_one_network_are_limited() {
+    // One join of an address, and sixteen of its network.
+    let settings = [("HOLDS_PER_ADDRESS_MIN", "10"), ("TRUSTED_PROXIES", "1")];
+    let (world, _, _) = sold_out(1, &[46], &settings).await;
+    let mut joined = 0;
+    let refused = loop {
+        let answer = join_from(&world, &format!("2001:db8:1:{joined:x}::1")).await;
+        if answer.status != StatusCode::CREATED {
+            break answer;
+        }
+        joined += 1;
+        assert!(joined < 30, "the network's limit is reached");
+    };
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{refused:?}");
+    assert_eq!(refused.header("ratelimit-policy"), "\"waiting-list-network\";q=16;w=600");
+    assert!(joined >= 16, "{joined}");
+    assert_eq!(world.count("SELECT count(*) FROM waiting_list").await, joined);
+    assert_eq!(join_from(&world, "2001:db8:2::1").await.status, StatusCode::CREATED, "another network");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_make_no_offer_twice_and_keep_the_order() {
     let (world, lucky, hold) = sold_out(2, &[10, 11, 12, 13, 14, 15], &[]).await;

@@ -196,12 +196,16 @@ pub(super) async fn request_charge(
         Ok(answer) => Ok(Some(GatewayAnswer { status: answer.status, gateway_ref: Some(answer.gateway_ref) })),
         Err(EffectError::Gateway(GatewayError::Refused { code, message, status })) => {
             tracing::warn!(booking = %row.id, code, status, message, "the gateway refused to charge {}", row.id);
-            // 402 always is about the card, whatever the gateway's word.
-            let why = if status == 402 { "card_declined".to_owned() } else { code };
+            let why = reason_of_refusal(status, code);
             Ok(Some(GatewayAnswer { status: PaymentStatus::Failed { why }, gateway_ref: None }))
         }
         Err(no_answer) => Err(no_answer),
     }
+}
+
+/// Returns the reason of a charge that the gateway refused. 402 is about the card, whatever the gateway's code.
+fn reason_of_refusal(status: u16, code: String) -> String {
+    if status == 402 { "card_declined".to_owned() } else { code }
 }
 
 /// Records the state of a payment and moves the booking accordingly.
@@ -411,5 +415,19 @@ impl From<EffectError> for EffectFailure {
             FailureKind::Temporary
         };
         Self { kind, cause: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_that_answers_402_counts_as_a_declined_card() {
+        for code in ["limit_reached", "unreadable"] {
+            let why = reason_of_refusal(402, code.to_owned());
+            assert!(DECLINED_BY_BANK.contains(&why.as_str()), "{code}: {why}");
+        }
+        assert_eq!(reason_of_refusal(400, "parameter_invalid".to_owned()), "parameter_invalid");
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::mail_text::write;
-use super::{MailError, Mailer, TicketMail, Transport, not_delivered, write_file};
+use super::{MailError, Mailer, TicketMail, Transport, not_delivered, refused_or_not_delivered, write_file};
 
 /// The ticket mails of one booking.
 pub struct MailBatch {
@@ -64,7 +64,7 @@ impl Mailer {
             }
             for (envelope, message) in &ready {
                 let sent = timeout_at(until, smtp.send_raw(envelope, message)).await;
-                sent.map_err(|_| MailError::TooLate)?.map_err(not_delivered)?;
+                sent.map_err(|_| MailError::TooLate)?.map_err(refused_or_not_delivered)?;
             }
         }
         others

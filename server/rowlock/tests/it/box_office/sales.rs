@@ -256,6 +256,26 @@ async fn bookings_are_found_by_part_of_name_or_address_in_their_theatre_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn searches_of_a_member_of_staff_are_limited() {
+    let (world, mut ann) = world_with_open_till().await;
+    let path = desk_path("bookings?q=quill");
+    let mut searches = 0;
+    let (status, headers, problem) = loop {
+        let answer = ann.send_with(Method::GET, &path, &Value::Null, &[]).await;
+        if answer.0 != StatusCode::OK {
+            break answer;
+        }
+        searches += 1;
+        assert!(searches < 100, "the limit is reached");
+    };
+    assert_eq!((status, &problem["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("too_many_attempts")));
+    assert_eq!(headers["ratelimit-policy"], "\"booking-search\";q=20;w=20");
+    assert!(searches >= 20, "{searches}");
+    let mut ben = hired(&world, "ben@example.org", "box_office").await;
+    assert_eq!(ben.get(&path).await.0, StatusCode::OK, "a colleague has a limit of their own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn past_shows_and_unpaid_bookings_are_not_searched() {
     let (world, mut ann) = world_with_open_till().await;
     // The name of every visitor in these tests.

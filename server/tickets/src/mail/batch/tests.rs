@@ -152,7 +152,7 @@ async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<Ma
         let answer: &[u8] = match word.as_str() {
             "RCPT" => {
                 to = line.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
-                b"250 yes\r\n"
+                answer_to_recipient(&to)
             }
             "DATA" if falls_silent => {
                 record(MailServerEvent::FellSilent);
@@ -175,6 +175,15 @@ async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<Ma
             _ => b"250 yes\r\n",
         };
         client.write_all(answer).await?;
+    }
+}
+
+/// The mail server's answer to a recipient: that of two addresses is a refusal.
+fn answer_to_recipient(to: &str) -> &'static [u8] {
+    match to {
+        "gone@example.org" => b"550 no such mailbox\r\n",
+        "full@example.org" => b"452 mailbox full\r\n",
+        _ => b"250 yes\r\n",
     }
 }
 
@@ -201,6 +210,29 @@ async fn the_connection_of_a_cancelled_mail_is_not_reused() {
     seen.sort_by_key(|what| *what == MailServerEvent::Closed);
     let to = |email: &str| MailServerEvent::Mail(email.to_owned());
     assert_eq!(seen, [to("ana@example.org"), to("luis@example.org"), MailServerEvent::Closed]);
+}
+
+#[tokio::test]
+async fn a_permanent_refusal_of_a_mailbox_differs_from_a_temporary_one() {
+    let (url, _heard) = start_mail_server().await;
+    let mailer = by_smtp(&url);
+    let to = |email: &str| TicketMail { to_email: email.to_owned(), ..mail() };
+    let (gone, full) = (to("gone@example.org"), to("full@example.org"));
+    let batches = vec![batch(1, vec![gone.clone()]), batch(2, vec![full.clone()])];
+    let mut outcomes: Vec<_> = send_all(&mailer, batches).await.into_iter().map(|(_, outcome)| outcome).collect();
+    outcomes.extend([mailer.send_ticket(&gone).await, mailer.send_ticket(&full).await]);
+    assert!(
+        matches!(
+            outcomes[..],
+            [
+                Err(MailError::MailboxRefused(_)),
+                Err(MailError::NotDelivered(_)),
+                Err(MailError::MailboxRefused(_)),
+                Err(MailError::NotDelivered(_)),
+            ]
+        ),
+        "{outcomes:?}"
+    );
 }
 
 #[tokio::test]

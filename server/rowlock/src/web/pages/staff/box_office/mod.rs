@@ -207,6 +207,9 @@ async fn find_person(visit: StaffVisit, query: FindQuery) -> SignedInPageResult 
             let words = say!(in page_locale::language(), "box_office.person_hint", least = least, most = most);
             day_page(visit.fail(&problem, Some(words)), DayQuery { date: query.date }, Form::default()).await
         }
+        Err(problem) if problem.code() == Code::TooManyAttempts => {
+            day_page(visit.fail(&problem, None), DayQuery { date: query.date }, Form::default()).await
+        }
         Err(problem) => Err(problem.into()),
     }
 }
