@@ -35,7 +35,7 @@ export default defineConfig({
     {
       // Stories that depend on the screen size. The others behave as on a phone (touch) or as on a laptop.
       name: "tablet",
-      testMatch: /(accessibility|areas|box-office|cancelling|door|offline|parked|reports|unusual|waiting-list)\.spec\.ts/,
+      testMatch: /(accessibility|areas|box-office|cancelling|door|manager-pins|offline|parked|reports|unusual|waiting-list)\.spec\.ts/,
       // A `fullPage` screenshot makes the browser report a mouse from then on: the map then starts with tiny seats.
       // One pixel per CSS pixel: the browser draws in software, and no story depends on more of them.
       use: { viewport: { width: 820, height: 1180 }, hasTouch: true, isMobile: true, deviceScaleFactor: 1 },
@@ -43,7 +43,7 @@ export default defineConfig({
     {
       name: "phone",
       // Staff use a tablet or a laptop; a waiting room is the same on every device, and its stories take long.
-      testIgnore: /(box-office|door|layout-editor|organiser|parked|rehearsal|reports|unusual|waiting-room)\.spec\.ts/,
+      testIgnore: /(box-office|door|layout-editor|manager-pins|organiser|parked|rehearsal|reports|unusual|waiting-room)\.spec\.ts/,
       use: {
         viewport: { width: 390, height: 844 },
         hasTouch: true,

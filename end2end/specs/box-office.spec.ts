@@ -1,42 +1,26 @@
 // A shift at the box office, from float to cash-up, while moviegoers buy on the same map: sales, an undo, a refund,
 // exchanges. On a tablet by touch, on a laptop by keyboard.
-import { randomUUID } from "node:crypto";
-
 import { PASSWORD } from "../pages/accounts.js";
 import { claimShow } from "../pages/catalogue.js";
 import { closingShow } from "../pages/closing-show.js";
+import { choose, readBooking, use, useTwice } from "../pages/counter.js";
 import { expectAccessible, expectFitsPhone } from "../pages/accessibility.js";
+import { messages } from "../pages/languages.js";
 import { ShowPage } from "../pages/show.js";
-import { openBoxOffice, signInAsManager } from "../pages/staff.js";
+import { openBoxOffice, PIN, post, signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
-import type { Locator, Page } from "@playwright/test";
+import type { Page } from "@playwright/test";
 
-const PIN = "274951";
 test.setTimeout(180_000);
-
-/** Uses a control by touch or by keyboard. */
-async function use(page: Page, control: Locator): Promise<void> {
-  if (test.info().project.use.hasTouch) {
-    // Staff may ask for the holder of an unavailable seat, whose control is disabled.
-    await control.tap({ force: (await control.getAttribute("aria-disabled")) === "true" });
-  } else {
-    // A hidden control takes no focus, and the key would press another.
-    await expect(control).toBeVisible();
-    await control.focus();
-    await page.keyboard.press("Enter");
-  }
-}
-
-/** Takes or returns a seat: by finger as a moviegoer does, else by keyboard. */
-async function choose(page: Page, seat: number): Promise<void> {
-  const counter = new ShowPage(page);
-  if (test.info().project.use.hasTouch) await counter.pressSeat(seat);
-  else await use(page, counter.seat(seat));
-}
 
 /** Returns the expected cash in the till, in minor units. */
 async function expected(page: Page): Promise<number> {
   return Number(await page.getByTestId("till").getAttribute("data-expected"));
+}
+
+/** Expects that the focus did not leave the counter with the pressed button. */
+async function expectFocusAfterAction(page: Page): Promise<void> {
+  await expect(page.locator("#sell-cash")).toBeFocused();
 }
 
 /** Submits an exchange whose answers are lost, then retries it. */
@@ -73,6 +57,7 @@ async function swap(
   if (goesBack) {
     await use(page, page.getByTestId("swap"));
     await expect(page.getByTestId("counter-trouble")).toBeVisible();
+    await expect(page.locator("#swap-pin")).toBeFocused();
     await expectAccessible(page, "an exchange that waits for a PIN");
     await expectFitsPhone(page, "an exchange that waits for a PIN");
     await page.locator("#swap-pin").fill(PIN);
@@ -80,6 +65,7 @@ async function swap(
   await press(page);
   await expect(page.getByTestId("changed-hands")).toBeVisible();
   await expect(difference).toHaveCount(0);
+  await expectFocusAfterAction(page);
   return (await page.getByTestId("sold").getAttribute("data-booking")) ?? "";
 }
 
@@ -125,17 +111,10 @@ async function expectChangeForCash(page: Page): Promise<void> {
   await expect(page.getByTestId("confirm-payment")).toHaveAttribute("aria-disabled", "false");
 }
 
-/** Posts to the API as another counter does. */
-async function post(page: Page, path: string, data: object, status: number): Promise<string> {
-  const answer = await page.request.post(path, { headers: { "idempotency-key": randomUUID() }, data });
-  expect(answer.status(), path).toBe(status);
-  return answer.text();
-}
-
-/** Holds a seat for the caller Carla at another counter, and waits for its line. Returns the path of its release. */
-async function holdForCaller(page: Page, callers: string, seat: number): Promise<string> {
-  const held = JSON.parse(await post(page, callers, { seats: [seat], name: "Carla", minutes: 60 }, 201)) as { hold: string };
-  await expect(page.getByTestId("caller")).toContainText("Carla");
+/** Holds a seat for a caller at another counter, and waits for its line. Returns the path of its release. */
+async function holdForCaller(page: Page, callers: string, seat: number, name = "Carla"): Promise<string> {
+  const held = JSON.parse(await post(page.request, callers, { seats: [seat], name, minutes: 60 }, 201)) as { hold: string };
+  await expect(page.getByTestId("caller").filter({ hasText: name })).toHaveCount(1);
   return `${callers}/${held.hold}/release`;
 }
 
@@ -146,15 +125,32 @@ async function expectNameOfSale(page: Page, theatre: string, name: string): Prom
   expect(((await answer.json()) as { name: string }).name).toBe(name);
 }
 
+/** Expects that the line of a caller shows the total, keeps its focus while another comes, and asks before a release. */
+async function expectFocusInCallerLines(page: Page, callers: string, [seat, other]: [number, number]): Promise<void> {
+  await holdForCaller(page, callers, seat);
+  const lines = page.getByTestId("caller");
+  const carla = lines.filter({ hasText: "Carla" });
+  await expect(carla).toContainText(/\(.*\d.*\)/);
+  const cash = carla.getByTestId("caller-cash");
+  await cash.focus();
+  const release = await holdForCaller(page, callers, other, "Dora");
+  await expect(cash).toBeFocused();
+  await useTwice(page, carla.getByTestId("caller-let-go"), "box_office.caller_let_go_sure");
+  await expect(carla).toHaveCount(0);
+  await expect(lines).toHaveCount(1);
+  await expectFocusAfterAction(page);
+  await post(page.request, release, { reason: "Not collected." }, 204);
+  await expect(lines).toHaveCount(0);
+}
+
 /** Expects that the list of callers follows other counters, and that a refused sale to a caller is harmless. */
-async function expectCallersOfOtherCounters(page: Page, theatre: string, show: string, seat: number): Promise<void> {
-  const callers = `/api/v1/theatres/${theatre}/box-office/shows/${show}/caller-holds`;
+async function expectCallersOfOtherCounters(page: Page, theatre: string, callers: string, seat: number): Promise<void> {
   const [lines, payment] = [page.getByTestId("caller"), page.getByTestId("payment")];
   // Released while the seller asks for the money.
   let release = await holdForCaller(page, callers, seat);
   await use(page, page.getByTestId("caller-cash"));
   await expect(payment).toBeVisible();
-  await post(page, release, { reason: "Not collected." }, 204);
+  await post(page.request, release, { reason: "Not collected." }, 204);
   await expect(payment).toHaveCount(0);
   await expect(lines).toHaveCount(0);
   await expect(page.getByTestId("counter-trouble")).toContainText("Carla");
@@ -166,21 +162,39 @@ async function expectCallersOfOtherCounters(page: Page, theatre: string, show: s
   await expect(lines).toHaveCount(0);
   await expect(payment).toHaveCount(0);
   await expectNameOfSale(page, theatre, "Carla");
-  await use(page, page.getByTestId("undo"));
+  await useTwice(page, page.getByTestId("undo"), "box_office.undo_sure");
   await expect(page.getByTestId("sold")).toHaveCount(0);
+  await expectFocusAfterAction(page);
   await new ShowPage(page).expectSeat(seat, "available");
 
   // Refused, because this counter does not know yet that the seat was released.
   release = await holdForCaller(page, callers, seat);
   const known = await (await page.request.get(callers)).text();
   await page.route(`**${callers}`, (route) => route.fulfill({ contentType: "application/json", body: known }));
-  await post(page, release, { reason: "Not collected." }, 204);
+  await post(page.request, release, { reason: "Not collected." }, 204);
   await use(page, page.getByTestId("caller-cash"));
   await use(page, page.getByTestId("confirm-payment"));
   await expect(payment).toHaveCount(0);
   await expect(page.getByTestId("counter-trouble")).toBeVisible();
   await page.unroute(`**${callers}`);
   await expect(lines).toHaveCount(0);
+}
+
+/** Expects that the refund form without a choice of tickets refunds nothing, and keeps the reason. */
+async function expectRefundNeedsChoice(page: Page, theatre: string, booking: string): Promise<void> {
+  const reason = page.locator("#refund-reason");
+  await reason.fill("The seat is broken.");
+  await page.locator("#refund-pin").fill(PIN);
+  await use(page, page.getByTestId("refund"));
+  const all = page.locator("#refund-all");
+  await expect(page.locator('label[for="refund-all"]')).toContainText(/All tickets: \D*\d/);
+  await expect(all).toHaveAccessibleDescription(messages("en")["box_office.choose_tickets"]!);
+  await expect(all).toBeFocused();
+  await expect(all).not.toBeChecked();
+  await expect(reason).toHaveValue("The seat is broken.");
+  await expectAccessible(page, "a refund without a choice of tickets");
+  await expectFitsPhone(page, "a refund without a choice of tickets");
+  expect((await readBooking(page.request, theatre, booking)).state).toBe("CONFIRMED");
 }
 
 /** Expects that the wide Arabic dates do not overlap the search, and that only Western digits are used. */
@@ -203,7 +217,7 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   const max = await newVisitor({ reducedMotion: "reduce" });
   const seller = max.page;
   const ben = await newVisitor();
-  const show = await claimShow(request, [["C", "5"], ["C", "6"], ["C", "7"], ["C", "8"]]);
+  const show = await claimShow(request, [["C", "4"], ["C", "5"], ["C", "6"], ["C", "7"], ["C", "8"]]);
   const facts = await request.get(`/api/v1/shows/${show.id}`);
   const { theatre } = (await facts.json()) as { theatre: string };
 
@@ -249,7 +263,9 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expectAccessible(seller, "the counter after a sale");
 
   const sold = (await seller.getByTestId("sold").getAttribute("data-booking")) ?? "";
-  await expectCallersOfOtherCounters(seller, theatre, show.id, show.seat("C", "8"));
+  const callers = `/api/v1/theatres/${theatre}/box-office/shows/${show.id}/caller-holds`;
+  await expectFocusInCallerLines(seller, callers, [show.seat("C", "8"), show.seat("C", "4")]);
+  await expectCallersOfOtherCounters(seller, theatre, callers, show.seat("C", "8"));
   await counter.expectSeat(show.seat("C", "8"), "available");
   // Undo reverses the last sale only. The buyer has no name.
   await choose(seller, show.seat("C", "8"));
@@ -261,8 +277,9 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await use(seller, seller.getByTestId("confirm-payment"));
   await expect(seller.getByTestId("sold")).not.toHaveAttribute("data-booking", sold);
   await expectNameOfSale(seller, theatre, "");
-  await use(seller, seller.getByTestId("undo"));
+  await useTwice(seller, seller.getByTestId("undo"), "box_office.undo_sure");
   await expect(seller.getByTestId("sold")).toHaveCount(0);
+  await expectFocusAfterAction(seller);
   await expect(seller.getByTestId("undone")).toContainText("at the card terminal");
   await expectAccessible(seller, "the counter after an undo");
   await moviegoer.expectSeat(show.seat("C", "8"), "available");
@@ -283,7 +300,10 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await use(seller, seller.getByTestId("take-for-guest"));
   await expect(seller.getByTestId("counter-trouble")).toBeVisible();
   await moviegoer.expectSeat(kept, "blocked");
-  await seller.locator("#put-back-reason").fill("The mayor is here.");
+  const reason = seller.locator("#put-back-reason");
+  await expect(reason).toBeFocused();
+  await expect(reason).toHaveAttribute("aria-invalid", "true");
+  await reason.fill("The mayor is here.");
   await use(seller, seller.getByTestId("take-for-guest"));
   await counter.expectSeat(kept, "mine");
   await expect(counter.heldSeats()).toHaveCount(1);
@@ -304,8 +324,10 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expect(seller.getByTestId("till")).toBeVisible();
   await seller.goto(`/staff/${theatre}/box-office/bookings/${sold}`);
   await expectAccessible(seller, "a booking at the counter");
-  await seller.locator(`#seat-${show.seat("C", "6")}`).check();
-  await seller.locator("#refund-reason").fill("The seat is broken.");
+  await expectRefundNeedsChoice(seller, theatre, sold);
+  const seat = `seat-${show.seat("C", "6")}`;
+  await expect(seller.locator(`label[for="${seat}"]`)).toContainText(/C6 · \D*\d/);
+  await seller.locator(`#${seat}`).check();
   await seller.locator("#refund-pin").fill(PIN);
   await use(seller, seller.getByTestId("refund"));
   await expect(seller.locator(".counter-choices")).toHaveCount(0);

@@ -15,9 +15,14 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 use uuid::Uuid;
 
+use super::panel::COUNTER_ERROR;
 use super::selling::{CounterSaleState, SaleIntent};
+use crate::browser::focus;
 use crate::checkout::total_of;
 use crate::seat_map::own_seats::own_hold;
+
+/// Id of the field for the manager's PIN.
+const PIN_FIELD: &str = "swap-pin";
 
 /// A booking whose seats are being exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,6 +168,11 @@ pub(super) fn exchange_form(selling: CounterSaleState, exchange: BookingToExchan
     }
 }
 
+/// Focuses the PIN with the next frame, because the form may have to return first.
+pub(super) fn focus_pin() {
+    request_animation_frame(|| focus(PIN_FIELD));
+}
+
 fn approval_fields(selling: CounterSaleState, managers: Vec<ManagerView>) -> AnyView {
     if managers.is_empty() {
         return view! { <p class="quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
@@ -179,9 +189,10 @@ fn approval_fields(selling: CounterSaleState, managers: Vec<ManagerView>) -> Any
             </select>
         </div>
         <div class="field">
-            <label for="swap-pin">{say!("box_office.pin")}</label>
-            <input id="swap-pin" type="password" inputmode="numeric" autocomplete="off" maxlength="12"
-                prop:value=move || selling.pin.get()
+            <label for=PIN_FIELD>{say!("box_office.pin")}</label>
+            <input id=PIN_FIELD type="password" inputmode="numeric" autocomplete="off" maxlength="12"
+                aria-invalid=move || selling.is_missing(PIN_FIELD, selling.pin).then_some("true")
+                aria-describedby=COUNTER_ERROR prop:value=move || selling.pin.get()
                 on:input=move |event| selling.pin.set(event_target_value(&event)) />
         </div>
     }
@@ -217,7 +228,7 @@ impl CounterSaleState {
                 let is_refund = matches!(change, PriceDifference::Back(_));
                 let words =
                     if is_refund { say!("box_office.exchange_pin_first") } else { say!("box_office.exchange_begun") };
-                self.error.set(Some(words.into()));
+                self.refuse_missing(PIN_FIELD, words);
                 return None;
             }
             pin = Some(Password::new(typed));

@@ -9,12 +9,16 @@ use leptos::either::EitherOf4;
 use leptos::prelude::*;
 
 use super::payment::payment_form;
-use super::selling::{CALLER_MINUTES, CounterSaleState, retry_panel};
+use super::selling::{CALLER_MINUTES, CounterSaleState, HOUSE_REASON_FIELD, NAME_FIELD, REASON_FIELD, retry_panel};
 use super::{exchange, seats_in_words};
 use crate::browser::ids;
 use crate::checkout::{self, count_in_words, included, lines, place_lines, total_of};
 use crate::seat_map::own_seats::cart::Cart;
 use crate::staff::islands::error_text;
+use crate::two_press_button::two_press_button;
+
+/// Id of the error of the last action, which describes the PIN of an exchange and an empty field.
+pub(super) const COUNTER_ERROR: &str = "counter-trouble";
 
 /// The panel of a show on sale.
 pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
@@ -39,7 +43,7 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
                 <strong data-testid="counter-total">{total}</strong>
             </p>
             {move || included(session).map(|words| view! { <p class="quiet small" data-testid="counter-includes">{words}</p> })}
-            <p class="account-trouble" role="alert" data-testid="counter-trouble"
+            <p class="account-trouble" role="alert" id=COUNTER_ERROR data-testid=COUNTER_ERROR
                 hidden=move || selling.error.with(Option::is_none)>{move || selling.error.get().map(error_text)}</p>
             {move || match (selling.unanswered.get(), selling.payment.get(), selling.exchange.get()) {
                 (Some(asked), ..) => EitherOf4::A(retry_panel(selling, asked)),
@@ -85,17 +89,19 @@ fn more(selling: CounterSaleState) -> impl IntoView {
         view! {
             <div class="field">
                 <label for=id>{label}</label>
-                <input id=id type=kind autocomplete="off" maxlength=most prop:value=move || text.get()
-                    on:input=move |event| text.set(event_target_value(&event)) />
+                <input id=id type=kind autocomplete="off" maxlength=most
+                    aria-invalid=move || selling.is_missing(id, text).then_some("true")
+                    aria-describedby=move || selling.is_missing(id, text).then_some(COUNTER_ERROR)
+                    prop:value=move || text.get() on:input=move |event| text.set(event_target_value(&event)) />
             </div>
         }
     };
     view! {
         <details class="counter-more">
             <summary>{say!("box_office.more")}</summary>
-            {field("counter-name", "text", say!("box_office.name"), "120", selling.name)}
+            {field(NAME_FIELD, "text", say!("box_office.name"), "120", selling.name)}
             {field("counter-email", "email", say!("box_office.email"), "254", selling.email)}
-            {field("counter-reason", "text", say!("box_office.reason"), "300", selling.reason)}
+            {field(REASON_FIELD, "text", say!("box_office.reason"), "300", selling.reason)}
             <div class="counter-pay">
                 <button type="button" class="button button-quiet" data-testid="sell-free" aria-disabled=is_idle
                     on:click=move |_| selling.sell(Means::Free, None)>{say!("box_office.free")}</button>
@@ -114,11 +120,7 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
     let print = format!("{page}/tickets");
     let booking = sold.id;
     let what = seats_in_words(&sold);
-    // After an exchange only the difference was paid.
-    let undo_words = match (sold.means, sold.difference) {
-        (Some(Means::Cash), None) => say!("box_office.undo_hand_over", amount = sold.total),
-        _ => say!("box_office.undo"),
-    };
+    let undo = move || selling.undo(booking);
     view! {
         <div class="counter-sold" data-testid="sold" data-booking=booking.to_string()>
             <p role="status">
@@ -131,11 +133,7 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
                     <input type="hidden" name="key" value=ids::new_key() />
                     <button type="submit" class="button button-quiet" data-testid="print">{say!("box_office.print")}</button>
                 </form>
-                {sold.undo_until_ms.map(|_| view! {
-                    <button type="button" class="button button-quiet" data-testid="undo"
-                        aria-disabled=move || selling.disabled_while_busy()
-                        on:click=move |_| selling.undo(booking)>{undo_words}</button>
-                })}
+                {sold.undo_until_ms.map(|_| two_press_button("undo", "button button-quiet", "box_office.undo", "box_office.undo_sure", undo))}
                 <a class="button button-quiet" data-testid="to-sold" href=page>{say!("box_office.to_booking")}</a>
             </div>
         </div>
@@ -210,8 +208,10 @@ fn house_seat_acts(selling: CounterSaleState, seat: SeatIndex) -> impl IntoView 
     view! {
         <div class="counter-put-back">
             <div class="field">
-                <label for="put-back-reason">{say!("box_office.reason")}</label>
-                <input id="put-back-reason" type="text" autocomplete="off" maxlength="300"
+                <label for=HOUSE_REASON_FIELD>{say!("box_office.reason")}</label>
+                <input id=HOUSE_REASON_FIELD type="text" autocomplete="off" maxlength="300"
+                    aria-invalid=move || selling.is_missing(HOUSE_REASON_FIELD, selling.reason).then_some("true")
+                    aria-describedby=move || selling.is_missing(HOUSE_REASON_FIELD, selling.reason).then_some(COUNTER_ERROR)
                     prop:value=move || selling.reason.get()
                     on:input=move |event| selling.reason.set(event_target_value(&event)) />
             </div>
@@ -228,24 +228,32 @@ fn house_seat_acts(selling: CounterSaleState, seat: SeatIndex) -> impl IntoView 
     }
 }
 
-/// The list of caller holds; hidden while empty.
+/// The list of caller holds; hidden while empty. A line stays in the page, with its focus, while its words are the same.
 fn callers(selling: CounterSaleState) -> impl IntoView {
     let is_empty = move || selling.callers.with(Vec::is_empty);
     view! {
         <section class="counter-callers" hidden=is_empty aria-labelledby="counter-callers">
             <h2 id="counter-callers">{say!("box_office.callers")}</h2>
             <ul data-testid="callers">
-                {move || selling.callers.get().into_iter().map(|caller| caller_line(selling, caller)).collect_view()}
+                <For each=move || selling.callers.get() key=|caller| (caller.hold, caller_words(caller)) let:caller>
+                    {caller_line(selling, caller)}
+                </For>
             </ul>
         </section>
     }
 }
 
+/// A caller hold in words: name, seats, total and expiry.
+fn caller_words(caller: &CallerHoldView) -> String {
+    let CallerHoldView { name, seats, total, until, .. } = caller;
+    let seats = seats.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
+    say!("box_office.caller_line", name = name, seats = Arg::Ours(&seats), total = *total, time = Arg::Ours(until))
+}
+
 fn caller_line(selling: CounterSaleState, caller: CallerHoldView) -> impl IntoView {
-    let seats = caller.seats.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
-    let words =
-        say!("box_office.caller_line", name = &caller.name, seats = Arg::Ours(&seats), time = Arg::Ours(&caller.until));
+    let words = caller_words(&caller);
     let hold = caller.hold;
+    let release = move || selling.release_caller_hold(hold);
     let (cash, card) = (caller.clone(), caller);
     view! {
         <li data-testid="caller">
@@ -255,9 +263,7 @@ fn caller_line(selling: CounterSaleState, caller: CallerHoldView) -> impl IntoVi
                     on:click=move |_| selling.ask_for_payment(Means::Cash, Some(cash.clone()))>{say!("box_office.cash")}</button>
                 <button type="button" class="button button-quiet" data-testid="caller-card"
                     on:click=move |_| selling.ask_for_payment(Means::Card, Some(card.clone()))>{say!("box_office.card")}</button>
-                <button type="button" class="button button-quiet" data-testid="caller-let-go"
-                    aria-disabled=move || selling.disabled_while_busy()
-                    on:click=move |_| selling.release_caller_hold(hold)>{say!("box_office.caller_let_go")}</button>
+                {two_press_button("caller-let-go", "button button-quiet", "box_office.caller_let_go", "box_office.caller_let_go_sure", release)}
             </div>
         </li>
     }

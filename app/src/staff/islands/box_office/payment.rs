@@ -8,10 +8,9 @@ use leptos::ev::SubmitEvent;
 use leptos::html;
 use leptos::prelude::*;
 
-use super::selling::CounterSaleState;
+use super::selling::{CounterSaleState, FOCUS_AFTER_ACTION};
 use crate::browser::{focus, keep_focus};
 use crate::checkout::total_of;
-use crate::seat_map::SEATS;
 use crate::seat_map::own_seats::own_hold;
 
 /// Id of the amount of cash, which gets the focus of a cash payment.
@@ -20,8 +19,6 @@ const CASH_GIVEN: &str = "cash-given";
 const CONFIRM: &str = "confirm-payment";
 /// A hold with less time left is extended before the customer is asked for money, milliseconds.
 const PAYMENT_TIME_MS: i64 = 180_000;
-/// Selector of the button that asks for cash; an exchange has none.
-const ASK_FOR_CASH: &str = "#sell-cash";
 
 /// A sale that waits for its payment.
 #[derive(Clone, Debug)]
@@ -165,7 +162,7 @@ impl CounterSaleState {
     pub(super) fn close_payment(self) {
         if self.payment.with_untracked(Option::is_some) {
             self.payment.set(None);
-            keep_focus(&[ASK_FOR_CASH, SEATS]);
+            keep_focus(FOCUS_AFTER_ACTION);
         }
     }
 

@@ -19,11 +19,12 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::exchange::{BookingToExchange, changed_hands};
+use super::exchange::{BookingToExchange, changed_hands, focus_pin};
 use super::payment::CounterPayment;
 use super::{means_words, newest_refund_in_words};
 use crate::browser::calls::{self, Failure};
-use crate::browser::{clock, events, focus, ids, is_visible};
+use crate::browser::{clock, events, focus, has_focus_in, ids, is_visible, keep_focus};
+use crate::seat_map::SEATS;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::MapSession;
 use crate::staff::islands::failure_words;
@@ -37,6 +38,19 @@ const POLL_CALLERS_EVERY_MS: u32 = 3_000;
 
 /// Id of the retry button, which gets the focus after the pressed button disappeared.
 const RETRY_BUTTON: &str = "ask-again";
+
+/// Focus targets after an action that removed its button. An exchange has no button for cash.
+pub(super) const FOCUS_AFTER_ACTION: &[&str] = &["#sell-cash", SEATS];
+
+/// Selector of the list of caller holds.
+const CALLERS: &str = ".counter-callers";
+
+/// Id of the field for the name on the tickets.
+pub(super) const NAME_FIELD: &str = "counter-name";
+/// Id of the field for the reason of free tickets and house seats.
+pub(super) const REASON_FIELD: &str = "counter-reason";
+/// Id of the field for the reason beside a house seat.
+pub(super) const HOUSE_REASON_FIELD: &str = "put-back-reason";
 
 #[derive(Clone, Debug)]
 pub(super) struct PendingSale {
@@ -91,6 +105,8 @@ pub(super) struct CounterSaleState {
     pub(super) theatre: StoredValue<String>,
     pub(super) busy: RwSignal<bool>,
     pub(super) error: RwSignal<Option<StaffError>>,
+    /// Id of the field that was empty at the last attempt.
+    missing: RwSignal<Option<&'static str>>,
     pub(super) sold: RwSignal<Option<CounterBooking>>,
     /// Holder of the seat that was tapped last and is not free.
     pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
@@ -123,6 +139,7 @@ impl CounterSaleState {
             theatre: StoredValue::new(theatre),
             busy: RwSignal::new(false),
             error: RwSignal::new(None),
+            missing: RwSignal::new(None),
             sold: RwSignal::new(None),
             holder: RwSignal::new(None),
             lookup_error: RwSignal::new(None),
@@ -194,7 +211,7 @@ impl CounterSaleState {
             email: self.email.get_untracked().trim().to_owned(),
         };
         if means == Means::Free && request.reason.is_empty() {
-            self.error.set(Some(say!("box_office.say_why").into()));
+            self.refuse_missing(REASON_FIELD, say!("box_office.say_why"));
             return;
         }
         let sum = money(Money::new(request.total_minor, total.currency), current());
@@ -233,6 +250,9 @@ impl CounterSaleState {
             // Set only on a change, so that the form on screen keeps its focus.
             if is_unknown || self.unanswered.with_untracked(Option::is_some) {
                 self.unanswered.set(is_unknown.then(|| pending.clone()));
+            }
+            if sold.as_ref().is_err_and(|failure| failure.code() == "pin_wrong") {
+                focus_pin();
             }
             self.complete(pending, sold?);
             Ok(())
@@ -296,7 +316,7 @@ impl CounterSaleState {
     pub(super) fn keep_for_house(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
         let Some(seats) = self.seats_without_places(&held) else { return };
-        let Some(request) = self.house_request(seats.clone(), true) else { return };
+        let Some(request) = self.house_request(seats.clone(), true, REASON_FIELD) else { return };
         self.act(async move {
             self.release_hold(held.id).await?;
             let result = self.change_house_seats(request).await;
@@ -308,7 +328,7 @@ impl CounterSaleState {
         let Some(held) = untrack(|| self.ready()) else { return };
         let name = self.name.get_untracked().trim().to_owned();
         if name.is_empty() {
-            self.error.set(Some(say!("box_office.say_who").into()));
+            self.refuse_missing(NAME_FIELD, say!("box_office.say_who"));
             return;
         }
         let Some(seats) = self.seats_without_places(&held) else { return };
@@ -362,9 +382,13 @@ impl CounterSaleState {
             if let Some(now) = clock::server_now() {
                 callers.retain(|caller| now.0 < caller.until_ms);
             }
-            // Set only on a change, so that the focus stays.
+            // Set only on a change. The line with the focus may be gone then.
             if self.callers.with_untracked(|known| *known != callers) {
+                let had_focus = has_focus_in(CALLERS);
                 self.callers.set(callers);
+                if had_focus {
+                    keep_focus(FOCUS_AFTER_ACTION);
+                }
             }
         });
     }
@@ -386,7 +410,7 @@ impl CounterSaleState {
 
     /// Puts a house seat back on sale.
     pub(super) fn put_back(self, seat: SeatIndex) {
-        let Some(request) = self.house_request(vec![seat], false) else { return };
+        let Some(request) = self.house_request(vec![seat], false, HOUSE_REASON_FIELD) else { return };
         self.act(async move {
             self.change_house_seats(request).await?;
             self.holder.set(None);
@@ -397,7 +421,7 @@ impl CounterSaleState {
 
     /// Holds a house seat for its guest, without putting it on sale in between.
     pub(super) fn take_for_guest(self, seat: SeatIndex) {
-        let Some(reason) = self.house_reason() else { return };
+        let Some(reason) = self.house_reason(HOUSE_REASON_FIELD) else { return };
         let request = GuestSeats { seats: vec![seat], reason };
         self.act(async move {
             let path = self.path_of_show("house-seats/hold");
@@ -416,17 +440,17 @@ impl CounterSaleState {
         });
     }
 
-    fn house_request(self, seats: Vec<SeatIndex>, kept: bool) -> Option<HouseSeats> {
-        let reason = self.house_reason()?;
+    fn house_request(self, seats: Vec<SeatIndex>, kept: bool, field: &'static str) -> Option<HouseSeats> {
+        let reason = self.house_reason(field)?;
         let labels = seats.iter().map(|seat| self.session.label(*seat)).collect();
         (!seats.is_empty()).then_some(HouseSeats { seats, labels, kept, reason })
     }
 
-    /// The typed reason. Shows an error without one.
-    fn house_reason(self) -> Option<String> {
+    /// The reason typed into the field with this id. Shows an error without one.
+    fn house_reason(self, field: &'static str) -> Option<String> {
         let reason = self.reason.get_untracked().trim().to_owned();
         if reason.is_empty() {
-            self.error.set(Some(say!("box_office.say_why").into()));
+            self.refuse_missing(field, say!("box_office.say_why"));
             return None;
         }
         Some(reason)
@@ -455,12 +479,25 @@ impl CounterSaleState {
         });
     }
 
+    /// Shows the error of an empty field, and marks and focuses the field.
+    pub(super) fn refuse_missing(self, field: &'static str, error: String) {
+        self.error.set(Some(error.into()));
+        self.missing.set(Some(field));
+        focus(field);
+    }
+
+    /// True if the field with this id was empty at the last attempt and still is. `text` is its value.
+    pub(super) fn is_missing(self, field: &'static str, text: RwSignal<String>) -> bool {
+        self.missing.get() == Some(field) && text.with(|text| text.trim().is_empty())
+    }
+
     pub(super) fn act(self, work: impl Future<Output = Result<(), Failure>> + 'static) {
         if self.busy.get_untracked() {
             return;
         }
         self.busy.set(true);
         self.error.set(None);
+        self.missing.set(None);
         spawn_local(async move {
             if let Err(failure) = work.await {
                 self.error.set(Some(failure_words(&failure)));
@@ -469,6 +506,8 @@ impl CounterSaleState {
                 self.load_callers();
             }
             self.busy.set(false);
+            // The pressed button may be gone.
+            keep_focus(FOCUS_AFTER_ACTION);
         });
     }
 }

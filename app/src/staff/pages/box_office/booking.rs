@@ -8,19 +8,24 @@ use domain::booking::BookingState;
 use domain::money::Money;
 use domain::till::{Means, UNDO_MS};
 use domain::time::MINUTE_MS;
-use language::{Arg, current, money, say};
+use language::{Arg, StaffError, current, money, say};
 use leptos::prelude::*;
 
-use super::super::fields::{Field, hidden};
-use super::super::{Desk, Form, Section, StaffPage};
+use super::super::fields::{Field, error_attributes, hidden};
+use super::super::{Desk, Form, Section, StaffPage, staff_error_view};
 use crate::markup::{IntoMarkup, Markup};
 use crate::pages::accounts::{state_words, username};
 use crate::pages::receipt::{PRICE_PARTS, receipt_card};
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::shell::{Head, Page};
 use crate::staff::islands::box_office::{means_words, newest_refund_in_words, seats_in_words};
+use crate::staff::islands::error_text;
 
 const WHY_REFUND: Field = Field::reason("refund-reason", "box_office.reason");
+/// The name of the box for all tickets in the refund form. A form without a choice sends it as well.
+pub const ALL_TICKETS: &str = "all";
+/// Id of the error in a refused form. One form at a time is refused.
+const FORM_ERROR: &str = "form-error";
 
 /// The page of a booking, and of the one its money was moved to by an exchange or after a late payment. `starts` is in the
 /// reader's language; `managers` can approve a refund; a refused form is named by the last part of its address.
@@ -37,13 +42,16 @@ pub fn counter_booking_page(
         let counter = desk.section.href(&desk.theatre);
         let base = format!("{counter}/bookings/{}", booking.id);
         let is_sold = booking.state == BookingState::Confirmed;
+        let error = desk.error.as_ref().map(|error| error.message.clone());
+        let (above, in_form) = if needs_pin_again(&form, &booking, &managers) { (None, error) } else { (error, None) };
+        let in_form = in_form.as_ref();
         view! {
             <p class="crumbs">
                 <a href=counter.clone()>{say!("box_office.shows")}</a>
                 <a href=format!("{counter}/shows/{}", booking.show)><bdi>{booking.film.clone()}</bdi></a>
                 <span>{starts}", "<bdi>{booking.screen.clone()}</bdi></span>
             </p>
-            {desk.error_view("trouble")}
+            {above.map(|error| staff_error_view(error, "trouble"))}
             {money_back_notice(desk, &booking)}
             {bounced_notice(desk, &booking, moved_to.as_ref())}
             {facts(&booking, moved_to.as_ref(), &counter)}
@@ -58,13 +66,21 @@ pub fn counter_booking_page(
                     </p>
                 })}
                 {booking.undo_until_ms.map(|_| undo(&base, &desk.key))}
-                {booking.to_pay_out.map(|sum| pay_out(&base, sum, &booking, &managers, &form, &desk.key))}
-                {is_sold.then(|| refund(&base, &booking, &managers, &form, &desk.key))}
+                {booking.to_pay_out.map(|sum| pay_out(&base, sum, &booking, &managers, (&form, in_form), &desk.key))}
+                {is_sold.then(|| refund(&base, &booking, &managers, (&form, in_form), &desk.key))}
             </div>
         }
         .into_markup()
     };
     StaffPage::new(desk, Head::default(), move || reference.clone(), content)
+}
+
+/// Returns true if a refused form with a PIN is on the page: its error is shown beside the PIN, which has to be typed
+/// again. The error of another field is beside that field.
+fn needs_pin_again(form: &Form, booking: &CounterBooking, managers: &[ManagerView]) -> bool {
+    let is_refund = form.is("refund") && booking.state == BookingState::Confirmed;
+    let is_pay_out = form.is("pay-out") && booking.to_pay_out.is_some() && booking.pay_out_needs_pin;
+    (is_refund || is_pay_out) && !managers.is_empty() && !form.is_refused()
 }
 
 /// Its refunds, and those of the booking its money was moved to.
@@ -165,21 +181,22 @@ fn undo(base: &str, key: &str) -> impl IntoView + use<> {
     }
 }
 
-/// The form that pays out a waiting refund, with a manager's PIN if the buyer cancelled.
+/// The form that pays out a waiting refund, with a manager's PIN if the buyer cancelled. Without any PIN, the amount.
 fn pay_out(
     base: &str,
     sum: Money,
     booking: &CounterBooking,
     managers: &[ManagerView],
-    form: &Form,
+    (form, error): (&Form, Option<&StaffError>),
     key: &str,
 ) -> impl IntoView + use<> {
     if booking.pay_out_needs_pin && managers.is_empty() {
-        return no_managers();
+        return no_managers(Some(sum));
     }
+    let error = error.filter(|_| form.is("pay-out"));
     let form = form.only("pay-out");
     let approval =
-        booking.pay_out_needs_pin.then(|| approval_fields(&form, ["pay-out-manager", "pay-out-pin"], managers));
+        booking.pay_out_needs_pin.then(|| approval_fields(&form, ["pay-out-manager", "pay-out-pin"], managers, error));
     let words = match booking.means {
         Some(Means::Card) => say!("box_office.pay_out"),
         _ => say!("box_office.hand_over", amount = sum),
@@ -195,12 +212,25 @@ fn pay_out(
     .into_markup()
 }
 
-fn no_managers() -> Markup {
-    view! { <p class="card quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_markup()
+/// The message that a manager must set a PIN first, with the amount that waits for it.
+fn no_managers(waiting: Option<Money>) -> Markup {
+    view! {
+        <div class="card counter-form">
+            {waiting.map(|amount| view! { <p>{say!("box_office.waits", amount = amount)}</p> })}
+            <p class="quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p>
+        </div>
+    }
+    .into_markup()
 }
 
-/// The manager who authorises, and the PIN. A page may have two such forms, so each has its ids.
-fn approval_fields(form: &Form, [manager_id, pin_id]: [&'static str; 2], managers: &[ManagerView]) -> Markup {
+/// The manager who authorises, the PIN, and the error of the refused form. A page may have two such forms, so each has
+/// its ids. After an error the PIN has the focus.
+fn approval_fields(
+    form: &Form,
+    [manager_id, pin_id]: [&'static str; 2],
+    managers: &[ManagerView],
+    error: Option<&StaffError>,
+) -> Markup {
     let chosen = form.get("manager");
     let options = managers.iter().map(|manager| {
         let account = manager.account.to_string();
@@ -208,6 +238,10 @@ fn approval_fields(form: &Form, [manager_id, pin_id]: [&'static str; 2], manager
         view! { <option value=account selected=is_chosen>{manager.name.clone()}</option> }
     });
     let options = options.collect_view();
+    let (is_refused, described_by) = (error.is_some(), error.map(|_| FORM_ERROR));
+    let error = error.cloned().map(|error| {
+        view! { <p class="account-trouble" role="alert" id=FORM_ERROR data-testid="trouble">{error_text(error)}</p> }
+    });
     view! {
         {username(String::new())}
         <div class="field">
@@ -216,51 +250,73 @@ fn approval_fields(form: &Form, [manager_id, pin_id]: [&'static str; 2], manager
         </div>
         <div class="field">
             <label for=pin_id>{say!("box_office.pin")}</label>
-            <input id=pin_id name="pin" type="password" inputmode="numeric" autocomplete="off" required maxlength="12" />
+            <input id=pin_id name="pin" type="password" inputmode="numeric" autocomplete="off" required maxlength="12"
+                autofocus=is_refused aria-describedby=described_by />
         </div>
+        {error}
     }
     .into_markup()
 }
 
-/// The refund form. With several seats, some can be chosen; none chosen means all.
+/// The refund form. With several seats, the clerk chooses between all tickets and single seats.
 fn refund(
     base: &str,
     booking: &CounterBooking,
     managers: &[ManagerView],
-    form: &Form,
+    (form, error): (&Form, Option<&StaffError>),
     key: &str,
 ) -> impl IntoView + use<> {
+    let error = error.filter(|_| form.is("refund"));
     let form = form.only("refund");
     if managers.is_empty() {
-        return no_managers();
+        return no_managers(None);
     }
-    let seats = (booking.seats.len() > 1).then(|| {
-        let boxes = booking.seats.iter().map(|line| {
-            let id = format!("seat-{}", line.seat);
-            let is_ticked = form.is_ticked(&id);
-            view! {
-                <label class="counter-choice" for=id.clone()>
-                    <input id=id.clone() type="checkbox" name=format!("seat-{}", line.seat) value=line.label.clone() checked=is_ticked />
-                    {line.label.clone()}
-                </label>
-            }
-        });
-        view! {
-            <fieldset class="counter-choices">
-                <legend>{say!("box_office.which_seats")}</legend>
-                {boxes.collect_view()}
-            </fieldset>
-        }
-    });
+    let (tickets, words) = if booking.seats.len() > 1 {
+        (ticket_choice(booking, &form), say!("box_office.refund_now"))
+    } else {
+        (hidden(ALL_TICKETS, "true"), say!("box_office.refund_amount", amount = booking.total))
+    };
     view! {
         <form class="card counter-form" action=format!("{base}/refund") method="post">
             {hidden("key", key)}
             <h2>{say!("box_office.refund")}</h2>
-            {seats}
+            {tickets}
             {WHY_REFUND.view(&form)}
-            {approval_fields(&form, ["manager", "refund-pin"], managers)}
-            <button class="button" type="submit" data-testid="refund">{say!("box_office.refund_now")}</button>
+            {approval_fields(&form, ["manager", "refund-pin"], managers, error)}
+            <button class="button" type="submit" data-testid="refund">{words}</button>
         </form>
+    }
+    .into_markup()
+}
+
+/// The boxes for all tickets and for single seats, with their prices. None is ticked, so that a forgotten choice is
+/// refused.
+fn ticket_choice(booking: &CounterBooking, form: &Form) -> Markup {
+    let boxes = booking.seats.iter().map(|line| {
+        let id = format!("seat-{}", line.seat);
+        let is_ticked = form.is_ticked(&id);
+        view! {
+            <label class="counter-choice" for=id.clone()>
+                <input id=id.clone() type="checkbox" name=id.clone() value=line.label.clone() checked=is_ticked />
+                <span>{line.label.clone()}" · "{money(line.price, current())}</span>
+            </label>
+        }
+    });
+    let boxes = boxes.collect_view();
+    let is_all = form.is_ticked(ALL_TICKETS);
+    let (invalid, described_by, error) = error_attributes(form, ALL_TICKETS, "refund-all");
+    let is_refused = error.is_some();
+    view! {
+        <fieldset class="counter-choices">
+            <legend>{say!("box_office.which_tickets")}</legend>
+            <label class="counter-choice" for="refund-all">
+                <input id="refund-all" type="checkbox" name=ALL_TICKETS value="true" checked=is_all autofocus=is_refused
+                    aria-invalid=invalid aria-describedby=described_by />
+                <span>{say!("box_office.all_tickets", amount = booking.total)}</span>
+            </label>
+            {boxes}
+            {error}
+        </fieldset>
     }
     .into_markup()
 }

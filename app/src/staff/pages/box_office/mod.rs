@@ -6,7 +6,7 @@
 mod booking;
 mod till;
 
-pub use booking::{counter_booking_page, print_page};
+pub use booking::{ALL_TICKETS, counter_booking_page, print_page};
 
 use domain::VariantName;
 use domain::api::box_office::{BookingMatch, CounterBooking, CounterShow, DayView, MAX_MATCHES, TillView};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use app::staff::pages::box_office::ALL_TICKETS;
 use app::staff::pages::{Form, REASON, Refusal};
 use domain::api::accounts::Password;
 use domain::api::box_office::{
@@ -74,11 +75,16 @@ fn refused_pin(problem: &Problem) -> Form {
 
 pub(in super::super) async fn booking(
     visit: StaffVisit<(String, Uuid, String)>,
-    SentForm(form): SentForm,
+    SentForm(mut form): SentForm,
 ) -> SignedInPageResult {
     let (visit, (_, booking, act)) = visit.split();
     if act == "tickets" {
         return print(visit, booking, form).await;
+    }
+    if act == "refund" && !has_ticket_choice(&form) {
+        let message = say!(in page_locale::language(), "box_office.choose_tickets");
+        form.refuse(ALL_TICKETS, Refusal::Message(message));
+        return booking_page(visit.refuse_fields(), booking, form.named(act)).await;
     }
     match booking_act(&visit, booking, &act, &form).await {
         Ok(_) => {
@@ -124,6 +130,11 @@ async fn booking_act(visit: &StaffVisit, booking: Uuid, act: &str, form: &Form) 
         }
         _ => Err(Problem::not_found("act")),
     }
+}
+
+/// Returns true if a refund form chooses either all tickets or single seats.
+fn has_ticket_choice(form: &Form) -> bool {
+    form.is_ticked(ALL_TICKETS) != form.with_prefix("seat-").next().is_some()
 }
 
 /// The seats whose boxes are ticked, with their labels on the page; none means all of the booking.
@@ -300,6 +311,15 @@ mod tests {
         let ticked = BTreeMap::from([(3, "A4".to_owned()), (12, "B3".to_owned())]);
         assert_eq!(of(&[("seat-12", "B3"), ("key", "k"), ("seat-3", "A4")]), Ok(ticked));
         assert_eq!(of(&[("seat-x", "A1")]), Err(Code::Malformed));
+    }
+
+    #[test]
+    fn refund_needs_a_choice_between_all_tickets_and_single_seats() {
+        let of = |fields: &[(&'static str, &str)]| has_ticket_choice(&Form::new(fields.iter().copied()));
+        assert!(of(&[("key", "k"), (ALL_TICKETS, "true")]));
+        assert!(of(&[("seat-12", "B3"), ("seat-3", "A4")]));
+        assert!(!of(&[("key", "k"), ("reason", "r")]), "no choice is not all");
+        assert!(!of(&[(ALL_TICKETS, "true"), ("seat-3", "A4")]), "both");
     }
 
     fn typed(act: TillAct, amount: &str, reason: &str) -> (Form, Option<i64>) {
