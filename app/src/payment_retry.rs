@@ -62,8 +62,11 @@ pub struct BuyerDetails {
 impl BuyerDetails {
     /// Loads the stored fields if they are readable and for this account.
     pub fn load_for(account: Option<&str>) -> Option<Self> {
-        let typed: Self = serde_json::from_str(&storage::TAB.read(STORAGE_KEY)?).ok()?;
-        typed.is_for(account).then_some(typed)
+        Self::load().filter(|typed| typed.is_for(account))
+    }
+
+    fn load() -> Option<Self> {
+        serde_json::from_str(&storage::TAB.read(STORAGE_KEY)?).ok()
     }
 
     /// Returns true if the fields may be shown to this account. A guest may have signed in since.
@@ -84,6 +87,11 @@ impl BuyerDetails {
             storage::TAB.write(STORAGE_KEY, &text);
         }
     }
+}
+
+/// The stored choice for a late payment, of any account: it names no one.
+pub fn late_choice() -> LatePaymentHandling {
+    BuyerDetails::load().unwrap_or_default().if_late
 }
 
 /// Removes the stored fields.

@@ -106,7 +106,7 @@ test("a visitor whose area is full is offered as many places in the area with th
   }, { times: 1 });
   await press(floor.getByTestId("more-places"));
   await press(floor.getByTestId("more-places"));
-  await expect(his.message).toHaveText("Floor has no places left. Please pick another seat.");
+  await expect(his.message).toHaveText("Floor has no places left. Please choose another area.");
   await expect(floor.getByTestId("wanted-places")).toHaveText("0");
   const offer = ben.page.getByTestId("accept-offer");
   await expect(offer).toHaveText(/^Take 2 × Balcony instead, ₹/);

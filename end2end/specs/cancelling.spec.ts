@@ -2,6 +2,7 @@
 import { claimShow } from "../pages/catalogue.js";
 import { expectBookingState, bookingPath, payWith, primaryButtons, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
+import { hideTab, showTab } from "../pages/tab-visibility.js";
 import { expect, test } from "../pages/visitors.js";
 
 const TIME = /\d{1,2}:\d{2}/;
@@ -65,4 +66,21 @@ test("a seat, then the booking is cancelled: fee and refund are shown before, th
   for (const line of await story.locator("li").all()) await expect(line.locator("time")).toHaveText(TIME);
   const answer = await anna.page.goto(`${booking}/ticket`);
   expect(new URL(answer?.url() ?? "").pathname).toBe(booking);
+});
+
+test("a tab that is shown again has the booking as another tab has changed it", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "paid");
+  await expectBookingState(anna.page, "CONFIRMED");
+  await hideTab(anna.page);
+  const other = await anna.newTab();
+  await other.page.goto(bookingPath(anna.page));
+  await press(other.page.getByTestId("cancel-open"));
+  await press(other.page.getByTestId("cancel-confirm"));
+  await expectBookingState(other.page, "CANCELLED");
+  await showTab(anna.page);
+  await expectBookingState(anna.page, "CANCELLED");
 });

@@ -65,6 +65,11 @@ test("a new code can be requested, and another address needs its own code", asyn
   const field = anna.page.getByLabel("Code from our e-mail");
   await expect(field).toBeVisible();
   const first = await waitForCode(email);
+  const refusal = { type: "/docs/problems#too_many_attempts", title: "Too many attempts", status: 429, detail: "", code: "too_many_attempts" };
+  await anna.page.route("**/email-code", (route) => route.fulfill({ status: 429, contentType: "application/problem+json", json: refusal }), { times: 1 });
+  await press(anna.page.getByTestId("code-again"));
+  await expect(page.cart.getByRole("alert").filter({ hasText: "Too many attempts" })).toBeVisible();
+  await expect(field, "the typed code is not wrong").not.toHaveAttribute("aria-invalid", "true");
   await press(anna.page.getByTestId("code-again"));
   await expect(anna.page.getByTestId("code-news")).not.toBeEmpty();
   await waitForCode(email, [first]);

@@ -51,6 +51,7 @@ test("a hold near its expiry can be extended", async ({ request, anna, ben }) =>
   await expect(hers.countdown).toHaveText(/^[23]:/);
   // After the extension the countdown is not urgent, and no further extension is offered.
   await expect(more).toBeHidden();
+  await expect(hers.countdown, "the focus stays at the time").toBeFocused();
   await hers.expectSeat(c7, "mine");
   await his.expectSeat(c7, "locked");
   await anna.page.reload();

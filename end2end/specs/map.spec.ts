@@ -179,9 +179,12 @@ test("the first tap on a free seat with a restricted view shows its card, the ne
   // Seats that are large enough for a finger: no tap magnifies the map.
   await new MapView(anna.page).zoom("in", 4);
   await press(hers.seat(index));
-  await expect(anna.page.getByTestId("seat-card")).toContainText(messages("en")["map.card_restricted"]!);
+  const card = anna.page.getByTestId("seat-card");
+  await expect(card).toContainText(messages("en")["map.card_restricted"]!);
+  await expect(card.getByText(messages("en")["map.card_tap_again"]!)).toBeVisible();
   await press(hers.seat(index));
   await hers.expectSeat(index, "mine");
+  await expect(card).not.toContainText(messages("en")["map.card_tap_again"]!);
   await expect(hers.heldSeats()).toHaveCount(1);
 });
 

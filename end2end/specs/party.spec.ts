@@ -27,6 +27,7 @@ test("one tap proposes three seats together, the next holds them or shows others
   await press(anna.page.getByTestId("party-hold"));
   await expect(hers.heldSeats()).toHaveCount(3);
   await expect(proposed).toHaveCount(0);
+  await expect(anna.page.locator(".seat:focus"), "the focus moves to a seat").toHaveAttribute("data-state", "mine");
   for (const id of first) await his.expectSeat(Number(id.slice("seat-".length)), "locked");
 });
 
@@ -51,6 +52,25 @@ test("a proposal can be held on the map, closed, and swiped", async ({ request, 
   }
   await hers.pressSeat(Number((await names())[0]!.slice("seat-".length)));
   await expect(hers.heldSeats()).toHaveCount(2);
+});
+
+test("a late proposal leaves the focus at another control", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  await anna.visit(show.id);
+  let answer = (): void => undefined;
+  const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+  await anna.page.route("**/best?*", async (route) => {
+    await isAnswered;
+    await route.continue();
+  }, { times: 1 });
+  await press(anna.page.getByTestId("party-find"));
+  const list = anna.page.getByRole("button", { name: "List of seats" });
+  await list.focus();
+  answer();
+  await expect(anna.page.getByTestId("party-hold")).toBeVisible();
+  // The focus would move with the next frame.
+  await anna.page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  await expect(list).toBeFocused();
 });
 
 test("a conflict on another proposal keeps the held seats", async ({ request, anna, ben }) => {
@@ -116,6 +136,14 @@ test("a show with two seats per person offers no more, on the map and in the fin
   await hers.hold(show.seat("C", "7"));
   await hers.hold(show.seat("C", "8"));
   await hers.pressSeat(show.seat("C", "9"));
+  await expect(hers.message).toContainText("You have the most that one person can hold: 2.");
+  // Screen readers announce a repeated message only if its text changes.
+  const isChanged = anna.page.evaluate(async () => {
+    const message = document.querySelector('[data-testid="message"]')!;
+    await new Promise((resolve) => new MutationObserver(resolve).observe(message, { characterData: true, childList: true, subtree: true }));
+  });
+  await hers.pressSeat(show.seat("C", "9"));
+  await isChanged;
   await expect(hers.message).toContainText("You have the most that one person can hold: 2.");
   await expect(hers.heldSeats()).toHaveCount(2);
 });

@@ -5,7 +5,7 @@ import { register } from "../pages/accounts.js";
 import { NetworkProxy } from "../pages/network-proxy.js";
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
-import { annaHoldsC7, expectBookingState, type Card, payWith, primaryButtons, readTickets } from "../pages/paying.js";
+import { annaHoldsC7, expectBookingState, expectNotReloaded, type Card, markPage, payWith, primaryButtons, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -140,6 +140,65 @@ test("a friend's name survives a reload but not the end of the session", async (
   await hers.openCart();
   await expect(anna.page.locator("#buyer-name")).toHaveValue("");
   await expect(forFriend).not.toBeChecked();
+});
+
+test("a signed-in buyer's choice for a late payment is kept for another card", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  await register(anna.page, "Anna", `anna-${show.id}@example.org`);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  await hers.openCart();
+  await press(anna.page.locator(".details-late summary"));
+  await anna.page.getByTestId("if-late").selectOption("refund");
+  await press(anna.page.getByTestId("pay"));
+  await payWith(anna.page, "declined");
+  await expectBookingState(anna.page, "CANCELLED");
+  const asked = anna.page.waitForRequest("**/api/v1/bookings");
+  await press(anna.page.getByTestId("another-card"));
+  expect((await asked).postDataJSON()).toMatchObject({ if_late: "refund" });
+  await expect(anna.page.locator("#pay")).toBeVisible();
+});
+
+test("Escape, Back and a focus behind it close the sheet of a phone, and the seats stay held", async ({ request, anna }) => {
+  test.skip(test.info().project.name !== "phone", "only a phone has the sheet");
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  const [name, toForm] = [anna.page.locator("#buyer-name"), anna.page.getByTestId("continue")];
+  const seat = anna.page.locator('[role="gridcell"][tabindex="0"]');
+  const open = async (): Promise<void> => {
+    await expect(toForm).toHaveAttribute("aria-expanded", "false");
+    await press(toForm);
+    await expect(name).toBeFocused();
+  };
+  await markPage(anna.page);
+  await open();
+  await anna.page.keyboard.press("Escape");
+  await expect(name).toBeHidden();
+  await expect(seat).toBeFocused();
+  await expect.poll(() => anna.page.evaluate(() => history.state as unknown), "its entry is left").toBeNull();
+
+  await open();
+  await anna.page.goBack();
+  await expect(name).toBeHidden();
+  await expect(seat).toBeFocused();
+
+  await open();
+  await seat.focus();
+  await expect(name).toBeHidden();
+  await open();
+  await anna.page.goBack();
+  await expect(name).toBeHidden();
+  await expectNotReloaded(anna.page);
+  await expect(hers.heldSeats()).toHaveCount(1);
+
+  await open();
+  await anna.page.reload();
+  await hers.waitUntilLive();
+  await hers.expectSeat(show.seat("C", "7"), "mine");
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "paid");
+  await expectBookingState(anna.page, "CONFIRMED");
 });
 
 test("the back button leaves every step and never causes a second payment", async ({ request, anna, ben }) => {

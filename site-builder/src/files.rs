@@ -25,10 +25,11 @@ const MAP_SHEETS: [&str; 12] = [
     "60-languages.css",
 ];
 /// Sheets that it needs afterwards.
-const MAP_LATER_SHEETS: [&str; 8] = [
+const MAP_LATER_SHEETS: [&str; 9] = [
     "01-fonts.css",
     "35-legend.css",
     "35-list.css",
+    "35-seat-card.css",
     "36-areas.css",
     "36-party.css",
     "38-waiting-list.css",

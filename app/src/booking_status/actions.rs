@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::FollowedBooking;
 use crate::browser::{self, calls, ids};
-use crate::payment_retry::{BOOKINGS, BuyerDetails, StartedPayment};
+use crate::payment_retry::{self, BOOKINGS, StartedPayment};
 
 /// A request and its state. It outlives the panel with its button.
 pub(super) struct BookingAction<W: 'static> {
@@ -86,9 +86,7 @@ pub(super) fn another_card(booking: RwSignal<FollowedBooking>) -> impl IntoView 
     let key = StoredValue::new(None::<String>);
     let pay = move || {
         let Some(mut request) = booking.with_untracked(card_request).filter(|_| !busy.get_untracked()) else { return };
-        if let Some(details) = BuyerDetails::load_for(None) {
-            request.if_late = details.if_late;
-        }
+        request.if_late = payment_retry::late_choice();
         busy.set(true);
         refused.set(None);
         let with_key = key.get_value().unwrap_or_else(ids::new_key);

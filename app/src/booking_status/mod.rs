@@ -21,12 +21,14 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use wasm_bindgen::JsCast;
+use web_sys::PageTransitionEvent;
 
 pub use self::actions::seat_offer_card;
 use self::wording::{
     booking_message, has_priority_action, money_in_words, next_step, parts_in_words, time_left, until_ms, words,
 };
-use crate::browser::{calls, clock, events, ids};
+use crate::browser::{self, calls, clock, events, ids};
 use crate::payment_retry;
 
 /// Groups of messages this island uses. Its page carries them.
@@ -114,6 +116,7 @@ pub fn BookingStatus(
     let booking = RwSignal::new(booking);
     Effect::new(move |_| {
         follow(booking);
+        check_when_shown(booking);
     });
     let left_s = RwSignal::new(None);
     Effect::new(move |_| events::every(1_000, move || left_s.set(count_down(booking))));
@@ -260,21 +263,46 @@ fn count_down(booking: RwSignal<FollowedBooking>) -> Option<i64> {
     Some(left_ms / SECOND_MS)
 }
 
+/// Reads the booking, which also sets the clock. `None` without an answer, or if the page shows the same.
+async fn read_change(booking: RwSignal<FollowedBooking>) -> Option<FollowedBooking> {
+    let (id, is_submitted) = booking.with_untracked(|shown| (shown.id, shown.is_submitted));
+    let now = calls::get::<FollowedBooking>(&format!("/api/v1/bookings/{id}")).await.ok()?;
+    let now = FollowedBooking { is_submitted, ..now };
+    booking.with_untracked(|shown| *shown != now).then_some(now)
+}
+
+/// Reads a settled booking again when its tab is shown: meanwhile its show may have moved, or its kept hold ended. The
+/// clock may have stopped while the device slept.
+fn check_when_shown(booking: RwSignal<FollowedBooking>) {
+    let check = move || {
+        if browser::is_visible() && booking.with_untracked(is_settled) {
+            spawn_local(async move {
+                if read_change(booking).await.is_some() {
+                    // The seats, the screen and the total are outside of the island.
+                    browser::reload();
+                }
+            });
+        }
+    };
+    events::on_document("visibilitychange", move |_| check());
+    events::on_window("pageshow", move |event| {
+        // Restored from the back-forward cache, not loaded.
+        if event.dyn_ref::<PageTransitionEvent>().is_some_and(PageTransitionEvent::persisted) {
+            check();
+        }
+    });
+}
+
 fn follow(booking: RwSignal<FollowedBooking>) {
-    let path = booking.with_untracked(|booking| format!("/api/v1/bookings/{}", booking.id));
     spawn_local(async move {
         if booking.with_untracked(|booking| booking.kept_hold.is_some()) {
             // Nothing changes any more, but the answer sets the clock of the countdown.
-            let _ = calls::get::<FollowedBooking>(&path).await;
+            drop(read_change(booking).await);
         }
         let mut pause_ms = FIRST_PAUSE_MS;
         while !booking.with_untracked(is_settled) {
             events::after(pause_ms / 2 + ids::jitter(pause_ms / 2)).await;
-            let now = calls::get::<FollowedBooking>(&path).await;
-            let is_submitted = booking.with_untracked(|before| before.is_submitted);
-            if let Ok(now) = now.map(|now| FollowedBooking { is_submitted, ..now })
-                && booking.with_untracked(|before| *before != now)
-            {
+            if let Some(now) = read_change(booking).await {
                 booking.set(now);
                 pause_ms = FIRST_PAUSE_MS;
             } else {

@@ -17,6 +17,17 @@ pub fn on_document(name: &str, react: impl FnMut(Event) + 'static) {
     }
 }
 
+/// Calls `react` when Escape is pressed.
+pub fn on_escape(mut react: impl FnMut() + 'static) {
+    on_window("keydown", move |event| {
+        // A browser that fills in a form dispatches such events without a key.
+        let key = js_sys::Reflect::get(&event, &"key".into()).ok().and_then(|key| key.as_string());
+        if key.as_deref() == Some("Escape") {
+            react();
+        }
+    });
+}
+
 pub(super) fn listen(target: &EventTarget, name: &str, react: impl FnMut(Event) + 'static) {
     let closure = Closure::<dyn FnMut(Event)>::new(react);
     // Adding a listener does not fail for an existing target.

@@ -93,12 +93,13 @@ pub fn focus_first_in_view(selector: &str, by_keyboard: bool) {
     }
 }
 
-/// Restores the focus after a press that removed the pressed element: with the next frame, the first of these selectors
-/// that can take it gets it. Without this, keyboard users would be at the top of the page.
+/// Restores the focus after a press that removed or hid the pressed element: with the next frame, the first of these
+/// selectors that can take it gets it. Without this, keyboard users would be at the top of the page.
 pub fn keep_focus(selectors: &'static [&'static str]) {
     request_animation_frame(move || {
         for selector in selectors {
-            if has_no_focus() {
+            // The browser takes the focus from a hidden element only after this frame.
+            if has_no_focus() || has_focus_in("[hidden]") {
                 focus_first(selector);
             }
         }
@@ -114,10 +115,18 @@ fn first(selector: &str) -> Option<web_sys::Element> {
     window().document()?.query_selector(selector).ok().flatten()
 }
 
+fn focused() -> Option<web_sys::Element> {
+    window().document()?.active_element()
+}
+
 /// Returns true if no control has the focus, so that keys go nowhere.
 pub fn has_no_focus() -> bool {
-    let active = window().document().and_then(|page| page.active_element());
-    active.is_none_or(|element| element.tag_name().eq_ignore_ascii_case("body") || element.id() == "main")
+    focused().is_none_or(|element| element.tag_name().eq_ignore_ascii_case("body") || element.id() == "main")
+}
+
+/// Returns true if the focus is on or inside of an element of this selector.
+pub fn has_focus_in(selector: &str) -> bool {
+    focused().is_some_and(|element| element.closest(selector).is_ok_and(|found| found.is_some()))
 }
 
 fn focus_element(element: &web_sys::Element, scroll: bool) {
@@ -185,9 +194,35 @@ pub fn forget_query() {
     let location = window().location();
     let address = location.pathname().unwrap_or_default() + &location.hash().unwrap_or_default();
     // Does not fail for the page's own address. If it did, the query would be read again.
-    if let Ok(history) = window().history() {
-        let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&address));
-    }
+    change_history("replaceState", &[JsValue::NULL, "".into(), address.into()]);
+}
+
+/// Adds an entry with this state to the history of the tab. The address stays.
+pub fn push_history(state: &str) {
+    change_history("pushState", &[state.into(), "".into()]);
+}
+
+/// Goes back by one entry of the tab's history.
+pub fn go_back() {
+    change_history("back", &[]);
+}
+
+/// Returns true if the current entry of the tab's history has this state.
+pub fn is_history_at(state: &str) -> bool {
+    let current = history().and_then(|history| js_sys::Reflect::get(&history, &"state".into()).ok());
+    current.and_then(|current| current.as_string()).as_deref() == Some(state)
+}
+
+/// The history of the tab. Used by name, because `web-sys` would add a binding for each method.
+fn history() -> Option<JsValue> {
+    js_sys::Reflect::get(&window(), &"history".into()).ok()
+}
+
+fn change_history(method: &str, values: &[JsValue]) -> Option<JsValue> {
+    let history = history()?;
+    let method: js_sys::Function = js_sys::Reflect::get(&history, &method.into()).ok()?.dyn_into().ok()?;
+    let values: js_sys::Array = values.iter().collect();
+    method.apply(&history, &values).ok()
 }
 
 /// `ws://host` or `wss://host`, following the page's own address.

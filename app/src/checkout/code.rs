@@ -32,7 +32,10 @@ pub struct EmailCode {
     /// The address the code was mailed to; `None` while no code is required.
     mailed_to: RwSignal<Option<String>>,
     typed: RwSignal<String>,
+    /// The error of the field.
     error: RwSignal<Option<String>>,
+    /// The error of the last request for another code.
+    refusal: RwSignal<Option<String>>,
     /// Announces that another code was mailed.
     news: RwSignal<Option<String>>,
     busy: RwSignal<bool>,
@@ -81,6 +84,7 @@ impl EmailCode {
         storage::TAB.write(&self.storage_key(), &format!("{} {email}", mailed.expires_at_ms));
         self.typed.set(String::new());
         self.error.set(None);
+        self.refusal.set(None);
         self.mailed_to.set(Some(email.to_owned()));
         // The field is on the page with the next frame.
         request_animation_frame(|| browser::focus(FIELD));
@@ -108,6 +112,7 @@ impl EmailCode {
 
     fn show_refusal(self, failure: &Failure) {
         self.news.set(None);
+        self.refusal.set(None);
         self.error.set(Some(pay::error_of(failure).text));
         browser::focus(FIELD);
     }
@@ -117,17 +122,19 @@ impl EmailCode {
         self.mailed_to.set(None);
         self.typed.set(String::new());
         self.error.set(None);
+        self.refusal.set(None);
         self.news.set(None);
     }
 
     fn mail_another(self) {
         let Some(email) = self.mailed_to.get_untracked().filter(|_| !self.busy.get_untracked()) else { return };
         self.busy.set(true);
+        self.refusal.set(None);
         self.news.set(None);
         spawn_local(async move {
             match self.mail(&email).await {
                 Ok(()) => self.news.set(Some(say!("pay.code_another"))),
-                Err(error) => self.error.set(Some(error.text)),
+                Err(error) => self.refusal.set(Some(error.text)),
             }
             self.busy.set(false);
         });
@@ -147,7 +154,7 @@ impl EmailCode {
 
     /// The field, shown while `email` is the address the code was mailed to.
     pub fn view(self, email: RwSignal<String>) -> impl IntoView {
-        let Self { mailed_to, typed, error, news, busy, .. } = self;
+        let Self { mailed_to, typed, error, refusal, news, busy, .. } = self;
         let shown = Memo::new(move |_| mailed_to.get().filter(|to| email.with(|email| email.trim() == to)));
         let field = move |to: String| {
             view! {
@@ -162,6 +169,7 @@ impl EmailCode {
                     <button type="button" class="button button-quiet" data-testid="code-again"
                         aria-disabled=move || if busy.get() { "true" } else { "false" }
                         on:click=move |_| self.mail_another()>{say!("pay.code_again")}</button>
+                    <p class="field-error" role="alert" data-testid="code-refusal">{move || refusal.get()}</p>
                     <p class="details-small" role="status" data-testid="code-news">{move || news.get()}</p>
                 </div>
             }

@@ -6,6 +6,7 @@
 mod code;
 mod details;
 mod pay;
+mod sheet;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
@@ -14,15 +15,17 @@ use domain::time::{MINUTE_MS, SECOND_MS};
 use language::{clock, current, money, say};
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use self::details::CheckoutForm;
 pub(crate) use self::details::wrong_email;
+use self::sheet::CartSheet;
 use crate::browser::{self, events};
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
-use crate::seat_map::{AREAS, SEATS, focus_seats, has_seats};
+use crate::seat_map::{AREAS, SEATS, has_seats};
 
 /// Id of the element with the signed-in buyer, beside the island. Its page is never cached.
 pub const BUYER: &str = "signed-in-buyer";
@@ -38,6 +41,9 @@ const FOCUS_AFTER_REMOVAL: &[&str] = &[".cart-seat-remove", SEATS, AREAS];
 
 /// Focus target after a hold ended while its buyer filled in the form: the message about it.
 const FOCUS_AFTER_END: &[&str] = &[".notice[data-shown='true']"];
+
+/// Focus target after an extension that hid its button: the time left.
+const FOCUS_AFTER_EXTENSION: &[&str] = &[".countdown"];
 
 /// The content below the total.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +69,7 @@ impl CartFooter {
 
 /// The cart.
 pub fn panel(session: MapSession) -> impl IntoView {
-    let open = RwSignal::new(false);
+    let sheet = CartSheet::new(session);
     let details = CheckoutForm::new(session.show);
     events::on_window("pageshow", move |_| details.enable());
     Effect::new(move |_| details.fill_in());
@@ -76,7 +82,7 @@ pub fn panel(session: MapSession) -> impl IntoView {
     Effect::new(move |was_empty: Option<bool>| {
         let is_empty = is_empty.get();
         if is_empty {
-            open.set(false);
+            sheet.hide();
         } else {
             // A new choice of seats clears the last error.
             details.clear_error();
@@ -92,22 +98,14 @@ pub fn panel(session: MapSession) -> impl IntoView {
             details.clear_unreachable();
         }
     });
-    let back_to_map = move |_| {
-        open.set(false);
-        focus_seats();
-    };
-    let continue_to_details = move |_| {
-        open.set(true);
-        request_animation_frame(|| browser::focus("buyer-name"));
-    };
     view! {
         <aside class="cart" data-testid="cart" aria-label=say!("cart.title")
-            data-open=move || if open.get() { "true" } else { "false" }
+            data-open=move || if sheet.is_open.get() { "true" } else { "false" }
             data-empty=move || if is_empty.get() { "true" } else { "false" }>
             <div class="cart-head">
                 <h2>{say!("cart.title")}</h2>
                 {countdown(session)}
-                <button type="button" class="cart-close" on:click=back_to_map>{say!("cart.close")}</button>
+                <button type="button" class="cart-close" on:click=move |_| sheet.return_to_map()>{say!("cart.close")}</button>
             </div>
             <div class="cart-body">
                 {move || is_empty.get().then(|| empty(session))}
@@ -118,7 +116,8 @@ pub fn panel(session: MapSession) -> impl IntoView {
                 <strong class="cart-total" data-testid="cart-total">{move || total(session)}</strong>
                 // Nothing is left to fill in, and the booking has its own button.
                 <button type="button" class="button cart-continue" data-testid="continue" hidden=move || has_begun.get()
-                    on:click=continue_to_details>{say!("cart.continue")}</button>
+                    aria-expanded=move || if sheet.is_open.get() { "true" } else { "false" }
+                    on:click=move |_| sheet.open()>{say!("cart.continue")}</button>
             </div>
             <p class="cart-includes" data-testid="cart-includes">{move || included(session).unwrap_or_default()}</p>
             {details.error()}
@@ -290,14 +289,17 @@ pub(crate) fn countdown(session: MapSession) -> impl IntoView {
         })
     });
     view! {
-        <p class="countdown" data-testid="countdown" role="timer" aria-label=say!("cart.time_left")
+        <p class="countdown" data-testid="countdown" role="timer" tabindex="-1" aria-label=say!("cart.time_left")
             data-urgent=move || if urgent() { "true" } else { "false" }
             hidden=move || session.countdown_ms.get().is_none()>
             {move || session.countdown_ms.get().map(shown).unwrap_or_default()}
         </p>
         <button type="button" class="countdown-more" data-testid="extend" hidden=move || !(urgent() && can_grow.get())
             aria-disabled=move || if session.is_extending.get() { "true" } else { "false" }
-            on:click=move |_| own_hold::extend_hold(session)>{say!("cart.keep_longer")}</button>
+            on:click=move |_| spawn_local(async move {
+                own_hold::request_extension(session).await;
+                browser::keep_focus(FOCUS_AFTER_EXTENSION);
+            })>{say!("cart.keep_longer")}</button>
     }
 }
 

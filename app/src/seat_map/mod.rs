@@ -47,6 +47,8 @@ const TICK_MS: u32 = 250;
 pub(crate) const SEATS: &str = ".room [data-seat][tabindex='0'], .seat-list button, .section-card";
 /// The same in a room without seats.
 pub(crate) const AREAS: &str = ".area";
+/// The button of the open cart. Only a phone shows it.
+const OPEN_CART: &str = ".cart[data-open='true'] .cart-close";
 
 const SECTION_HEADING: &str = "section-heading";
 
@@ -110,10 +112,10 @@ pub(crate) fn start(session: MapSession) {
     });
 }
 
-/// Moves the focus to the seats, or without seats to the first area.
+/// Moves the focus to the seats, or without seats to the first area. An open cart that covers them gets it instead.
 pub(crate) fn focus_seats() {
-    // The last one that exists keeps it.
-    [AREAS, SEATS].into_iter().for_each(browser::focus_first);
+    // The last one that can take it keeps it.
+    [AREAS, SEATS, OPEN_CART].into_iter().for_each(browser::focus_first);
 }
 
 /// Moves the focus to the heading of the section on screen, once it is drawn. A control that has the focus keeps it, as

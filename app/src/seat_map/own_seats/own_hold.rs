@@ -227,8 +227,13 @@ fn lose(session: MapSession, notice: Notice) {
     session.notice.set(Some(notice));
 }
 
-/// Requests as much time as the show allows. A second press while the first request is pending does nothing.
+/// Requests as much time as the show allows.
 pub fn extend_hold(session: MapSession) {
+    spawn_local(request_extension(session));
+}
+
+/// As [`extend_hold`], and waits until the answer is on the page. While another request is pending it does nothing.
+pub async fn request_extension(session: MapSession) {
     if session.is_extending.get_untracked() {
         return;
     }
@@ -237,33 +242,31 @@ pub fn extend_hold(session: MapSession) {
         .with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| (held.id, held.expires_at_ms)));
     let Some((hold, ended_ms)) = held else { return };
     session.is_extending.set(true);
-    spawn_local(async move {
-        let path = session.path(&format!("/holds/{hold}/extend"));
-        let answer = calls::ask::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await;
-        session.is_extending.set(false);
-        match answer {
-            Ok(hold) => {
-                match Notice::shorter_extension(hold.expires_at_ms - ended_ms, hold.latest_ms - ended_ms) {
-                    Some(notice) => session.notice.set(Some(notice)),
-                    None => session.announcement.set(say!("map.more_time")),
-                }
-                // Only the time is taken over: seats may have changed since the request was sent.
-                if change_cart(session, |cart| cart.extend_time(&hold)) {
-                    update_countdown(session);
-                } else {
-                    refresh(session);
-                }
-                session.notify_tabs();
+    let path = session.path(&format!("/holds/{hold}/extend"));
+    let answer = calls::ask::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await;
+    session.is_extending.set(false);
+    match answer {
+        Ok(hold) => {
+            match Notice::shorter_extension(hold.expires_at_ms - ended_ms, hold.latest_ms - ended_ms) {
+                Some(notice) => session.notice.set(Some(notice)),
+                None => session.announcement.set(say!("map.more_time")),
             }
-            // The visitor already sees the countdown.
-            Err(failure) if failure.code() == "hold_capped" => refresh(session),
-            Err(failure) => {
-                session.notice.set(Some(Notice::failed(&failure)));
-                connection::reconnect_if_unreachable(session, &failure);
-                refresh(session);
+            // Only the time is taken over: seats may have changed since the request was sent.
+            if change_cart(session, |cart| cart.extend_time(&hold)) {
+                update_countdown(session);
+            } else {
+                fetch(session).await;
             }
+            session.notify_tabs();
         }
-    });
+        // The visitor already sees the countdown.
+        Err(failure) if failure.code() == "hold_capped" => fetch(session).await,
+        Err(failure) => {
+            session.notice.set(Some(Notice::failed(&failure)));
+            connection::reconnect_if_unreachable(session, &failure);
+            refresh(session);
+        }
+    }
 }
 
 /// Lifetime of a local correction of the map without confirmation, milliseconds.

@@ -28,9 +28,8 @@ use crate::seat_map::signals::DrawnOnce;
 const DEFAULT_PARTY: usize = 2;
 /// Movement of a finger over a proposal that shows another one, pixels.
 const SWIPE_PX: i32 = 40;
-/// Ids of the buttons that take the focus when the others disappear.
+/// Id of the button that takes the focus when a proposal is closed.
 const FIND: &str = "party-find";
-const HOLD: &str = "party-hold";
 
 /// The last suggestions, and the one on show.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -134,6 +133,10 @@ fn proposal_view(
         suggestions.with(|suggestions| say!("party.position", at = suggestions.at + 1, count = suggestions.found.len()))
     };
     let hold = move |_| {
+        // The button disappears, so the focus moves to a seat of the proposal, or to another if none is on the screen.
+        if let Some(seat) = session.cart.with_untracked(|cart| middle_of(cart.proposed())) {
+            browser::focus_first(&format!("#seat-{seat}, #list-seat-{seat}"));
+        }
         wishes::accept_proposal(session);
         browser::keep_focus(&[SEATS]);
     };
@@ -150,7 +153,7 @@ fn proposal_view(
             <p class="party-words"><span data-testid="party-proposal">{words}</span><small>{position}</small></p>
             <button type="button" class="party-step" aria-label=say!("party.other") data-testid="party-other"
                 disabled=move || !has_others() on:click=move |_| show_other(session, suggestions, true)>"›"</button>
-            <button type="button" id=HOLD class="button party-hold" data-testid="party-hold" on:click=hold>{say!("party.hold")}</button>
+            <button type="button" class="button party-hold" data-testid="party-hold" on:click=hold>{say!("party.hold")}</button>
             <button type="button" class="party-step" aria-label=say!("party.close") data-testid="party-close" on:click=close>"×"</button>
         </div>
     }
@@ -187,7 +190,8 @@ async fn find(session: MapSession, query: impl Fn() -> PartyQuery, suggestions: 
             if query() == asked {
                 suggestions.set(Suggestions { found, at: 0 });
                 show(session, suggestions);
-                request_animation_frame(|| browser::focus(HOLD));
+                // Not from another control: a key that is meant for it would hold the seats.
+                browser::keep_focus(&[".party-hold"]);
             }
         }
         Err(failure) => {
@@ -234,7 +238,7 @@ fn show_other(session: MapSession, suggestions: RwSignal<Suggestions>, is_next: 
 fn show(session: MapSession, suggestions: RwSignal<Suggestions>) {
     let Some(place) = suggestions.with_untracked(|suggestions| suggestions.shown().cloned()) else { return };
     let seats: Vec<SeatIndex> = place.seats.iter().map(|line| line.seat).collect();
-    let middle = seats[seats.len() / 2];
+    let Some(middle) = middle_of(&seats) else { return };
     let section = session.room.with_untracked(|room| {
         let room = room.as_ref()?;
         room.plan().overview.then(|| room.section_of(middle)).flatten()
@@ -250,6 +254,10 @@ fn show(session: MapSession, suggestions: RwSignal<Suggestions>) {
     session.announcement.set(in_words(&place));
     let notice = (place.together == Adjacency::Apart).then(|| Notice::new(say!("party.apart")));
     session.notice.set(notice);
+}
+
+fn middle_of(seats: &[SeatIndex]) -> Option<SeatIndex> {
+    seats.get(seats.len() / 2).copied()
 }
 
 fn in_words(place: &SuggestionView) -> String {

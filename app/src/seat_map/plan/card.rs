@@ -57,11 +57,16 @@ pub fn card_view(session: MapSession) -> impl IntoView {
 /// The card as markup; without a seat, a hint.
 fn card(session: MapSession, seat: Option<SeatIndex>, is_sold_out: bool) -> String {
     let found = session.room.with(|room| {
-        let room = room.as_ref()?;
-        Some(markup(room, &room.seat(seat?)?))
+        let (room, seat) = (room.as_ref()?, seat?);
+        Some(markup(room, &room.seat(seat)?, || is_takeable(session, seat)))
     });
     // A new element for each seat restarts the animation.
     format!("<div class=\"seat-card-face\">{}</div>", found.unwrap_or_else(|| hint(is_sold_out)))
+}
+
+/// Returns true if a tap takes the seat. Subscribes.
+fn is_takeable(session: MapSession, seat: SeatIndex) -> bool {
+    !session.is_read_only && session.appearance_signal(seat).get().state() == "available"
 }
 
 fn hint(is_sold_out: bool) -> String {
@@ -69,7 +74,7 @@ fn hint(is_sold_out: bool) -> String {
     format!("<p class=\"seat-card-hint\">{}</p>", escaped(&words))
 }
 
-fn markup(room: &RoomPlan, seat: &Seat<'_>) -> String {
+fn markup(room: &RoomPlan, seat: &Seat<'_>, is_takeable: impl FnOnce() -> bool) -> String {
     let sight = sight_of(room.plan(), seat);
     let place = match (seat.row.is_empty(), seat.section.is_empty()) {
         (true, _) => say!("map.card_seat", number = seat.number),
@@ -77,7 +82,9 @@ fn markup(room: &RoomPlan, seat: &Seat<'_>) -> String {
         (false, false) => say!("map.card_part", part = seat.section, row = seat.row, number = seat.number),
     };
     let restricted = if sight.is_some_and(|sight| sight.is_restricted()) {
-        format!("<p class=\"seat-card-warning\">{}</p>", say!("map.card_restricted"))
+        let hint = if is_takeable() { say!("map.card_tap_again") } else { String::new() };
+        let warning = say!("map.card_restricted");
+        format!("<p class=\"seat-card-warning\">{warning}</p><p class=\"seat-card-tap\">{hint}</p>")
     } else {
         String::new()
     };
@@ -219,11 +226,20 @@ mod tests {
     fn a_card_has_place_kind_price_and_view() {
         let room = RoomPlan::new(two_sections());
         let seat = room.seat(1).expect("it is there");
-        let text = markup(&room, &seat);
+        let text = markup(&room, &seat, || true);
         for part in ["row A, seat 2", &seat.category.price.to_string(), "all fees included", "of your view", "<polygon"]
         {
             assert!(text.contains(part), "{part} is missing: {text}");
         }
+    }
+
+    #[test]
+    fn a_free_seat_with_a_restricted_view_asks_for_another_tap() {
+        let room = RoomPlan::new(two_sections());
+        let seat = room.seat(0).expect("it is there");
+        assert!(sight_of(room.plan(), &seat).is_some_and(|sight| sight.is_restricted()));
+        let asks = |is_takeable: bool| markup(&room, &seat, || is_takeable).contains("Tap again");
+        assert!(asks(true) && !asks(false));
     }
 
     #[test]
@@ -262,7 +278,7 @@ mod tests {
         let mut plan = two_sections();
         plan.focus = "none".to_owned();
         let room = RoomPlan::new(plan);
-        let text = markup(&room, &room.seat(1).expect("it is there"));
+        let text = markup(&room, &room.seat(1).expect("it is there"), || true);
         assert!(text.contains("row A, seat 2") && !text.contains("of your view") && !text.contains("<svg"), "{text}");
     }
 
