@@ -159,7 +159,7 @@ pub enum Effect {
         /// Number of that refund.
         number: u32,
     },
-    /// Sends the tickets.
+    /// Sends the tickets. No other effect waits for it.
     SendTicket,
     /// Notifies the buyer of the outcome for the booking and the money. It is not ordered with other effects.
     SendNotice {

@@ -9,7 +9,7 @@ use sqlx::postgres::PgPool;
 
 /// Version, description and content of each file. `sqlx::migrate!` would list them by itself, but sqlx's macros compile
 /// all of sqlx a second time.
-const FILES: [(i64, &str, &str); 17] = [
+const FILES: [(i64, &str, &str); 18] = [
     (1, "shared triggers", include_str!("../../../migrations/0001_shared_triggers.sql")),
     (2, "http", include_str!("../../../migrations/0002_http.sql")),
     (3, "catalogue", include_str!("../../../migrations/0003_catalogue.sql")),
@@ -27,6 +27,7 @@ const FILES: [(i64, &str, &str); 17] = [
     (15, "lost connections", include_str!("../../../migrations/0015_lost_connections.sql")),
     (16, "refusals of gateways", include_str!("../../../migrations/0016_refusals_of_gateways.sql")),
     (17, "contained tax and fee", include_str!("../../../migrations/0017_contained_tax_and_fee.sql")),
+    (18, "mailed buyers", include_str!("../../../migrations/0018_mailed_buyers.sql")),
 ];
 
 /// The schema, step by step.

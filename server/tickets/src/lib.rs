@@ -23,8 +23,8 @@ mod sql;
 
 pub use code::TicketCode;
 pub use mail::{
-    Addressee, Attachments, ComposedMails, LEASE_MS as MAIL_LEASE_MS, MailBatch, MailError, MailLane, Mailer,
-    SEND_WITHIN, TicketMail, is_address, wrong_settings,
+    Addressee, Attachments, ComposedMails, LEASE_MS as MAIL_LEASE_MS, MailBatch, MailBatchFailure, MailError, MailLane,
+    Mailer, SEND_WITHIN, TicketMail, is_address, wrong_settings,
 };
 pub use notice::NoticeMail;
 pub use plain_mail::{AccountMail, CodeMail, OfferMail};

@@ -20,7 +20,7 @@ use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executo
 use uuid::Uuid;
 
 pub use self::attachments::Attachments;
-pub use self::batch::{ComposedMails, MailBatch};
+pub use self::batch::{ComposedMails, MailBatch, MailBatchFailure};
 pub use self::lane::{LEASE_MS, MailLane, SEND_WITHIN};
 pub(super) use self::mail_text::one_line;
 use self::mail_text::write;
@@ -109,6 +109,9 @@ pub enum MailError {
     /// The mail server refused the recipient's mailbox permanently: it does not exist, or takes no mails of ours.
     #[error("the mailbox was refused")]
     MailboxRefused(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The mail server does not take mails to this mailbox now, for instance because it is full.
+    #[error("the mailbox takes no mail now")]
+    MailboxDeferred(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Sending took longer than its deadline.
     #[error("handing the mail over took more than {} s", SEND_DEADLINE.as_secs())]
     TimedOut,
@@ -118,6 +121,14 @@ pub enum MailError {
     /// A defect of the server.
     #[error("writing or sending the mail panicked")]
     Panicked,
+}
+
+impl MailError {
+    /// True if the mail or its recipient is the cause, and the mail server takes other mails.
+    #[must_use]
+    pub const fn is_undeliverable(&self) -> bool {
+        matches!(self, Self::Unsendable(_) | Self::MailboxRefused(_))
+    }
 }
 
 /// Sends mails.
@@ -244,16 +255,19 @@ fn not_delivered(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
     MailError::NotDelivered(cause.into())
 }
 
-/// Replies of a mail server that refuse a mailbox permanently (RFC 5321, 4.2.3). Other permanent replies, for instance to
-/// a wrong password of ours, are about all mails.
+/// Replies of a mail server that refuse a mailbox permanently (RFC 5321, 4.2.3). Other permanent replies concern all
+/// mails, for instance after a wrong password of ours.
 const MAILBOX_REFUSED: [u16; 3] = [550, 551, 553];
+/// Replies that defer one mailbox: it is busy or full, or the sender is to try later. Other temporary replies concern all
+/// mails.
+const MAILBOX_DEFERRED: [u16; 2] = [450, 452];
 
 fn refused_or_not_delivered(cause: smtp::Error) -> MailError {
-    let code = cause.status().map(u16::from);
-    if code.is_some_and(|code| MAILBOX_REFUSED.contains(&code)) {
-        return MailError::MailboxRefused(Box::new(cause));
+    match cause.status().map(u16::from) {
+        Some(code) if MAILBOX_REFUSED.contains(&code) => MailError::MailboxRefused(Box::new(cause)),
+        Some(code) if MAILBOX_DEFERRED.contains(&code) => MailError::MailboxDeferred(Box::new(cause)),
+        _ => not_delivered(cause),
     }
-    not_delivered(cause)
 }
 
 /// True if the text can be a mail address. Checked before a booking is made, not after it is paid.

@@ -20,7 +20,7 @@ use crate::LAG_LIMIT;
 use http::caching::MAX_DATA_AGE;
 
 pub use client::{Cdn, NotPurged, wrong_settings};
-pub use relay::{ParkedPurge, announce, announce_forever, parked, relay_forever, retry_parked};
+pub use relay::{ParkedPurge, announce, announce_forever, count_parked, parked, relay_forever, retry_parked};
 
 /// Maximum time that an answer takes to reach the CDN.
 const MAX_TRANSIT_TIME: Duration = Duration::from_secs(3);

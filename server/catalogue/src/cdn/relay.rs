@@ -236,6 +236,12 @@ pub async fn parked(pg: &PgPool) -> sqlx::Result<Vec<ParkedPurge>> {
     Ok(rows.into_iter().map(|(tag, tries, why, at)| ParkedPurge { tag, tries, why, since: from_utc(at) }).collect())
 }
 
+/// The number of parked tags.
+pub async fn count_parked(pg: &PgPool) -> sqlx::Result<i64> {
+    let sql = "SELECT count(DISTINCT tag) FROM cdn_purges WHERE parked_why IS NOT NULL";
+    sqlx::query_scalar(sql).fetch_one(pg).await
+}
+
 /// Makes all parked purges due again, with their attempts reset; returns the number of tags.
 pub async fn retry_parked(pg: &PgPool) -> sqlx::Result<i64> {
     let sql = "WITH back AS (UPDATE cdn_purges SET parked_why = NULL, tries = 0, run_after = now()

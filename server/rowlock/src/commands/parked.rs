@@ -27,6 +27,12 @@ pub enum ParkedCommand {
         #[arg(long)]
         reason: String,
     },
+    /// Retry all parked mails.
+    RetryMails {
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
     /// Retry the purges that the CDN never confirmed.
     RetryPurges,
 }
@@ -55,7 +61,10 @@ pub async fn run(what: ParkedCommand, database: &Database) -> anyhow::Result<()>
                 let since = clock::rfc3339(purge.since);
                 println!("purge of {}  since {since}, {} tries: {}", purge.tag, purge.tries, purge.why);
             }
-            eprintln!("{} wait for a person", list.len() + differences.len() + purges.len());
+            let listed = list.len() + differences.len() + purges.len();
+            let effects = outbox::count_parked(&pg).await?;
+            let waiting = effects + bookings::count_open_differences(&pg).await? + cdn::count_parked(&pg).await?;
+            eprintln!("{waiting} wait for a person; {listed} are listed, the oldest");
             Ok(())
         }
         ParkedCommand::Retry { id, reason } => {
@@ -66,6 +75,11 @@ pub async fn run(what: ParkedCommand, database: &Database) -> anyhow::Result<()>
         ParkedCommand::Settle { id, reason } => {
             bookings::settle_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
             println!("{id} is settled");
+            Ok(())
+        }
+        ParkedCommand::RetryMails { reason } => {
+            let retried = bookings::retry_parked_mails(&pg, &reason, clock::now()).await.map_err(in_words)?;
+            println!("{retried} mails will be retried");
             Ok(())
         }
         ParkedCommand::RetryPurges => {

@@ -82,6 +82,16 @@ async fn refund_does_not_wait_for_the_seat_map() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn cancelled_seat_is_free_while_the_mail_server_is_away() {
+    // No server listens there.
+    let (world, ann) = World::with_visitor(1, &[("SMTP_URL", "smtp://127.0.0.1:9")]).await;
+    let booking = ann.buy_seats(&[46, 47], "tok_paid").await;
+    expect_answer(ann.cancel(&booking, Some(&[47])).await, StatusCode::OK);
+    ann.wait_for_seat(47, '0').await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect = 'send_ticket'").await, 1, "the mail waits");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let booking = ann.buy_seats(&[10, 11, 30], "tok_paid").await;

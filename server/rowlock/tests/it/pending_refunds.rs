@@ -7,6 +7,7 @@ use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerm
 
 use crate::box_office::pages::send;
 use crate::box_office::{acts, booking_path, hired, hold_seats, seller_with_open_till, two_theatres};
+use crate::faults::mail_server::MailServer;
 use crate::gateways::{GatewayServer, KEY, SECRET};
 use crate::organiser::{organiser, post_ok};
 use crate::prelude::*;
@@ -444,6 +445,63 @@ async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
     assert_eq!((&seen["money"], seen["refunds"].as_array().map(Vec::len)), (&json!("REFUNDED"), Some(1)), "{seen}");
     let (well, said) = world.command(&["parked", "settle", &number, "--reason", "Too late."]).await;
     assert!(!well && said.contains("no such parked effect"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_to_a_refused_mailbox_is_parked_soon_and_others_are_retried_through_an_outage() {
+    let mail_server = MailServer::open(Arc::default()).await;
+    let buyer = "ann@example.org";
+    mail_server.refuse(buyer, b"550 no such mailbox\r\n");
+    let (world, ann) = World::with_visitor(1, &[("SMTP_URL", mail_server.url.as_str())]).await;
+    ann.buy_seats(&[1], "tok_paid").await;
+    // Without the pauses between attempts.
+    let make_due = "UPDATE outbox SET run_after = now() WHERE parked_why IS NULL";
+    let parked = "SELECT count(*) FROM outbox WHERE parked_why = 'the mailbox was refused'";
+    wait_until("the mail is parked", || async {
+        world.execute(make_due).await;
+        world.count(parked).await == 1
+    })
+    .await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE attempts BETWEEN 2 AND 20").await, 1, "a few attempts");
+
+    mail_server.refuse(buyer, b"451 try again later\r\n");
+    assert!(!world.command(&["parked", "retry-mails"]).await.0, "a reason is required");
+    let (well, said) = world.command(&["parked", "retry-mails", "--reason", "The mailbox exists."]).await;
+    assert!(well && said.contains("1 mails will be retried"), "{said}");
+    world.execute("UPDATE outbox SET attempts = 1000").await;
+    wait_until("a mail that failed a thousand times is retried", || async {
+        world.execute(make_due).await;
+        world.count("SELECT count(*) FROM outbox WHERE attempts > 1001 AND parked_why IS NULL").await == 1
+    })
+    .await;
+
+    mail_server.accept(buyer);
+    wait_until("the mail is sent", || async {
+        world.execute(make_due).await;
+        world.count("SELECT count(*) FROM outbox").await == 0
+    })
+    .await;
+    assert_eq!(mail_server.mails_to(buyer), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn command_counts_all_parked_effects_and_retries_all_mails() {
+    let world = World::start(0, &[]).await;
+    let booking = insert_booking(&world.pg, world.show, "CANCELLED").await;
+    let parked = "INSERT INTO outbox (booking_id, effect, refund_number, attempts, run_after, parked_why, created_at)
+                  SELECT $1, CASE WHEN number = 0 THEN 'release_seats' ELSE 'send_notice' END, number, 10, now(),
+                         'the mailbox was refused', now()
+                  FROM generate_series(0, 500) AS number";
+    world.run(sqlx::query(parked).bind(booking)).await;
+    let (well, said) = world.command(&["parked"]).await;
+    assert!(well && said.contains("501 wait for a person; 500 are listed"), "{said}");
+
+    let (well, said) = world.command(&["parked", "retry-mails", "--reason", "The mail server is back."]).await;
+    assert!(well && said.contains("500 mails will be retried"), "{said}");
+    let left: Vec<String> =
+        world.values(sqlx::query_scalar("SELECT effect FROM outbox WHERE parked_why IS NOT NULL")).await;
+    assert_eq!(left, ["release_seats"]);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_retried'").await, 500);
 }
 
 #[tokio::test(flavor = "multi_thread")]

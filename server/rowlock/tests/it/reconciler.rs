@@ -10,6 +10,7 @@ use crate::faults::gateway_proxy::{Availability, GatewayProxy};
 use crate::faults::injector::{EffectFault, FaultInjector};
 use crate::prelude::*;
 use crate::replicas::Replica;
+use crate::telemetry::{TOKEN, value};
 
 /// No server listens there: webhooks are lost.
 pub const NO_WEBHOOKS: (&str, &str) = ("PUBLIC_URL", "http://127.0.0.1:9");
@@ -29,7 +30,8 @@ impl WebhookOutage {
         let injector = Arc::<FaultInjector>::default();
         let gateway = GatewayProxy::open(Arc::clone(&injector)).await;
         let world = World::start(0, &[("SIMULATOR_URL", gateway.url.as_str())]).await;
-        let replicas: Vec<Replica> = (0..replicas).map(|_| Replica::new(&world, &[NO_WEBHOOKS])).collect();
+        let settings = [NO_WEBHOOKS, ("METRICS_TOKEN", TOKEN)];
+        let replicas: Vec<Replica> = (0..replicas).map(|_| Replica::new(&world, &settings)).collect();
         join_all(replicas.iter().map(Replica::start)).await;
         let servers = replicas.iter().map(|replica| replica.url.clone()).collect();
         Self { world, gateway, injector, replicas, servers, client: buyer::client() }
@@ -108,6 +110,27 @@ async fn abandoned_payments_are_finished_by_the_reconciler() {
     })
     .await;
     outage.wait_until_balanced().await;
+    outage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_found_when_its_buyer_returns_at_once_is_not_counted_as_rescued() {
+    let outage = WebhookOutage::start(1).await;
+    let (returned, silent) = (outage.check_out_and_pay(0, None).await, outage.check_out_and_pay(1, None).await);
+    // The buyer's return makes the payment due, and leaves the booking as it was.
+    outage.gateway.press_pay(returned.1);
+    outage.age_payments(&[returned.1]).await;
+    outage.wait_for_state(&returned, "CONFIRMED", "PAID").await;
+
+    let waiting =
+        "UPDATE bookings SET updated_at = now() - interval '1 minute', version = version + 1 WHERE id = ANY($1)";
+    outage.run_statement(&[silent.1], waiting).await;
+    outage.gateway.press_pay(silent.1);
+    outage.age_payments(&[silent.1]).await;
+    outage.wait_for_state(&silent, "CONFIRMED", "PAID").await;
+    let rescued = || value(&outage.replicas[0].url, "rowlock_bookings_rescued_total");
+    wait_until("the silent payment is counted", || async { rescued().await > 0.0 }).await;
+    assert_eq!(rescued().await, 1.0, "the other payment is not counted");
     outage.end().await;
 }
 

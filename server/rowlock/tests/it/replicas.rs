@@ -37,9 +37,14 @@ impl Replica {
         all.extend(settings.iter().map(|(key, value)| ((*key).into(), (*value).into())));
         let client = reqwest::Client::builder().timeout(Duration::from_secs(5)).no_proxy().build().expect("a client");
         let log = std::env::temp_dir().join(format!("rowlock-server-{}.log", free.port()));
-        // The log is for debugging a failure; an old one of this port is removed.
+        // An old log of this port is removed.
         let _ = std::fs::remove_file(&log);
         Self { url, settings: all, log, process: Mutex::new(None), client }
+    }
+
+    /// Returns the log so far, of all starts.
+    pub fn read_log(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("the log is read")
     }
 
     /// Starts it and waits until it is ready. Restarts it if it exits because a store is down.

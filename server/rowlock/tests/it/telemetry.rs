@@ -1,4 +1,4 @@
-//! Metrics at `/metrics`, and exported traces of a sale, from the request to the transaction.
+//! Metrics at `/metrics`; exported traces of a sale, from the request to the transaction; spans and logs without keys.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -16,6 +16,7 @@ use prost::Message;
 use crate::prelude::*;
 use crate::reconciler::NO_WEBHOOKS;
 use crate::redis_process::Redis;
+use crate::replicas::Replica;
 
 pub const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 
@@ -134,7 +135,8 @@ async fn every_metric_moves_with_its_event() {
     assert_eq!(ann.call_with_key(Method::POST, &path, body, "once").await, (status, pending));
     assert_eq!((value(&url, replays).await, value(&url, fast).await), (1.0, 1.0));
 
-    // The webhook is lost, so the reconciler queries the gateway.
+    // The webhook is lost, so the reconciler queries the gateway. Only a payment that has waited counts as rescued.
+    world.execute("UPDATE bookings SET updated_at = now() - interval '1 minute', version = version + 1").await;
     wait_until("the reconciler has queried the gateway", || async {
         let unheard = "UPDATE payments SET updated_at = now() - interval '1 minute'";
         world.execute(unheard).await;
@@ -208,6 +210,7 @@ fn assert_promtool_accepts(scraped: &str) {
 const MAX_BYTES: usize = 1024 * 1024;
 const HOLDING: &str = "0af7651916cd43dd8448eb211c80319c";
 const PAYING: &str = "1bf7651916cd43dd8448eb211c80319d";
+const OPENING_TICKET: &str = "2cf7651916cd43dd8448eb211c80319e";
 const CALLER: &str = "b7ad6b7169203331";
 
 #[derive(Clone, Default)]
@@ -325,6 +328,41 @@ async fn sale_is_traced_from_the_request_to_the_transaction() {
     let words = format!("{spans:?}");
     assert!(words.contains("/api/v1/bookings/{booking}/confirm"), "the route is an attribute: {words}");
     assert!(!words.contains("example.org") && !words.contains("Ann"), "no personal data: {words}");
+}
+
+/// The address of a ticket contains the code that opens it.
+#[tokio::test(flavor = "multi_thread")]
+async fn ticket_code_in_an_address_is_in_no_span_and_no_log_line() {
+    let (collector, export_url) = Collector::open().await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    ann.buy_seats(&[7], "tok_paid").await;
+    let code: String = world.value(sqlx::query_scalar("SELECT code FROM tickets")).await;
+    let settings = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", export_url.as_str()),
+        ("OTEL_BSP_SCHEDULE_DELAY", "50"),
+        ("NO_PROXY", "127.0.0.1"),
+        // Every SQL statement of a request is a log line.
+        ("RUST_LOG", "info,sqlx=debug"),
+    ];
+    let traced = Replica::new(&world, &settings);
+    traced.start().await;
+    let guest = Visitor { base: traced.url.clone(), ..world.visitor() };
+    for (path, status) in [("/tickets", StatusCode::OK), ("/no-route", StatusCode::NOT_FOUND)] {
+        let request = guest.request(Method::GET, &format!("{path}/{code}"));
+        let request = request.header("traceparent", format!("00-{OPENING_TICKET}-{CALLER}-01"));
+        let answer = RawAnswer::of(request).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
+    wait_until("both requests are exported", || async {
+        collector.of(OPENING_TICKET).iter().filter(|span| span.name == "request").count() == 2
+    })
+    .await;
+    traced.stop().await;
+    let spans = format!("{:?}", collector.of(OPENING_TICKET));
+    for words in [spans, traced.read_log()] {
+        assert!(words.contains("/tickets/{code}"), "the route is there: {words}");
+        assert!(!words.contains(&code), "the code is not: {words}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

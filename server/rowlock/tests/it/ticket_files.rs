@@ -5,6 +5,7 @@ use app::staff::islands::door::reader::first_code;
 use tickets::qr::{Drawing, drawing};
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::faults::mail_server::MailServer;
 use crate::pdf_text::{self, PdfText};
 use crate::prelude::*;
 
@@ -272,6 +273,53 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
         let (status, _) = stranger.raw(Method::GET, &format!("/tickets/{key}{page}"), Value::Null, "page").await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{page}");
     }
+}
+
+const FRIEND: &str = "luis@example.org";
+/// Buyers of tickets for the friend.
+const BUYERS: [&str; 2] = ["ann@example.org", "bob@example.org"];
+
+/// A world with this mail server, and two sales of tickets for the friend: of a seat, mailed by the selling replica,
+/// and of a place, mailed by the relay.
+async fn sell_for_a_friend(mail_server: &MailServer) -> World {
+    let world = World::start(1, &[("SMTP_URL", mail_server.url.as_str())]).await;
+    world.open_floor(5).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let holds = [(&ann, ann.hold(&[2]).await), (&bob, bob.hold_places(1).await)];
+    for ((buyer, hold), email) in holds.into_iter().zip(BUYERS) {
+        let hold = expect_answer(hold, StatusCode::CREATED);
+        let request = json!({
+            "show": world.show, "hold": hold["id"],
+            "buyer": { "name": "Ann Example", "email": email },
+            "holder": { "name": "Luís Amigo", "email": FRIEND },
+        });
+        let booking = expect_answer(buyer.call(Method::POST, "/api/v1/bookings", request).await, StatusCode::CREATED);
+        expect_state(buyer.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
+    }
+    world
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_mailbox_of_a_friend_ends_their_mail_after_the_buyers() {
+    let mail_server = MailServer::open(Arc::default()).await;
+    mail_server.refuse(FRIEND, b"550 no such mailbox\r\n");
+    let world = sell_for_a_friend(&mail_server).await;
+    world.wait_for_empty_outbox().await;
+    assert_eq!(BUYERS.map(|buyer| mail_server.mails_to(buyer)), [1, 1]);
+    assert_eq!(mail_server.mails_to(FRIEND), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buyer_is_mailed_once_while_the_mail_of_their_friend_is_retried() {
+    let mail_server = MailServer::open(Arc::default()).await;
+    mail_server.refuse(FRIEND, b"452 mailbox full\r\n");
+    let world = sell_for_a_friend(&mail_server).await;
+    let retried = "SELECT count(*) FROM outbox WHERE effect = 'send_ticket' AND attempts >= 3";
+    world.wait_for_count("both mails to the friend are retried", retried, 2).await;
+    mail_server.accept(FRIEND);
+    world.wait_for_empty_outbox().await;
+    assert_eq!(BUYERS.map(|buyer| mail_server.mails_to(buyer)), [1, 1]);
+    assert_eq!(mail_server.mails_to(FRIEND), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

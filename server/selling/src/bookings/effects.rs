@@ -30,7 +30,7 @@ use http::{ApiResult, Code, Problem};
 use payments::{Charge, DECLINED_BY_BANK, GatewayError, PaymentStatus, VoidAnswer};
 use platform::database::begin_with_lock_timeout;
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
-use tickets::{Ticket, TicketMail};
+use tickets::{MailError, Ticket, TicketMail};
 
 /// Reasons why an effect is not done yet.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum EffectError {
     Store(Problem),
     /// The mail could not be sent.
     #[error(transparent)]
-    Mail(#[from] tickets::MailError),
+    Mail(#[from] MailError),
     /// The state machine refused a move that follows from another in the same transaction: a bug.
     #[error("the booking machine refused to go on: {0}")]
     Refused(domain::booking::StepError),
@@ -65,13 +65,13 @@ pub enum EffectError {
 }
 
 impl EffectError {
-    /// Returns true for an error that retries cannot fix: a definite refusal by the gateway or the database. A conflict
-    /// (409) at the gateway is about its present state, and may pass.
+    /// Returns true for an error that retries cannot fix: a definite refusal by the gateway or the database, or a mail
+    /// that cannot be written. A conflict (409) at the gateway is about its present state, and may pass.
     #[must_use]
     pub const fn is_definite(&self) -> bool {
         match self {
             Self::Gateway(GatewayError::Refused { status, .. }) => *status != 409,
-            Self::AboveCharge | Self::RefundOverdue => true,
+            Self::AboveCharge | Self::RefundOverdue | Self::Mail(MailError::Unsendable(_)) => true,
             _ => false,
         }
     }
@@ -89,6 +89,25 @@ impl EffectError {
     #[must_use]
     pub const fn is_lock_store_unavailable(&self) -> bool {
         matches!(self, Self::Store(problem) if matches!(problem.code(), Code::LockStoreUnavailable))
+    }
+
+    /// Returns true if the mail server is unavailable, or takes no mail of ours now.
+    #[must_use]
+    pub const fn is_mail_server_unavailable(&self) -> bool {
+        matches!(self, Self::Mail(MailError::NotDelivered(_) | MailError::TimedOut | MailError::TooLate))
+    }
+
+    /// Returns the kind of the failure, which decides about retries.
+    const fn kind(&self) -> FailureKind {
+        if self.is_definite() {
+            FailureKind::Definite
+        } else if matches!(self, Self::Mail(MailError::MailboxRefused(_))) {
+            FailureKind::MailboxRefused
+        } else if self.is_gateway_pending() || self.is_lock_store_unavailable() || self.is_mail_server_unavailable() {
+            FailureKind::Unavailable
+        } else {
+            FailureKind::Temporary
+        }
     }
 }
 
@@ -208,14 +227,14 @@ fn reason_of_refusal(status: u16, code: String) -> String {
     if status == 402 { "card_declined".to_owned() } else { code }
 }
 
-/// Records the state of a payment and moves the booking accordingly.
+/// Records the state of a payment and moves the booking accordingly. Returns true if the booking moved.
 pub(super) async fn record_status(
     state: &SellingState,
     booking: Uuid,
     status: &PaymentStatus,
     gateway_ref: Option<&str>,
     actor: &str,
-) -> Result<(), EffectError> {
+) -> Result<bool, EffectError> {
     let instrument = match (load_show_of(state, booking).await?, status) {
         (Some(show), PaymentStatus::Succeeded { .. }) => InstrumentDigest::of_payment(state, &show, booking).await?,
         _ => None,
@@ -230,12 +249,13 @@ pub(super) async fn record_status_with(
     (status, gateway_ref): (&PaymentStatus, Option<&str>),
     actor: &str,
     instrument: Option<&InstrumentDigest>,
-) -> Result<(), EffectError> {
+) -> Result<bool, EffectError> {
     let now = state.clock.now();
     let (noted, pay_url, event) = commits::interpret_status(status);
     let mut tx = begin_with_lock_timeout(&state.pg).await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url.as_deref(), now).await?;
+    let mut has_moved = false;
     if let Some(event) = event {
         let reason = match status {
             PaymentStatus::Failed { why } => {
@@ -250,11 +270,11 @@ pub(super) async fn record_status_with(
             _ => causes::GATEWAY_ANSWERED.reason.to_owned(),
         };
         let cause = Cause { actor, reason: &reason };
-        move_by_gateway(state, &mut tx, &row, event, cause, instrument, now).await?;
+        has_moved = move_by_gateway(state, &mut tx, &row, event, cause, instrument, now).await?;
     }
     tx.commit().await?;
     outbox::wake(state);
-    Ok(())
+    Ok(has_moved)
 }
 
 /// Loads the booking's show into the catalogue's cache. Loading takes another connection, which a
@@ -315,7 +335,7 @@ async fn void(state: &SellingState, row: &BookingRow) -> Result<(), EffectError>
         // (`unknown_voids`).
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
-    record_status(state, row.id, &status, None, "gateway").await
+    record_status(state, row.id, &status, None, "gateway").await.map(drop)
 }
 
 /// Concurrent effects, mails included; half of the default connections to Postgres.
@@ -407,14 +427,7 @@ impl EffectHandler for BookingEffects {
 
 impl From<EffectError> for EffectFailure {
     fn from(error: EffectError) -> Self {
-        let kind = if error.is_definite() {
-            FailureKind::Definite
-        } else if error.is_gateway_pending() || error.is_lock_store_unavailable() {
-            FailureKind::Unavailable
-        } else {
-            FailureKind::Temporary
-        };
-        Self { kind, cause: error.to_string() }
+        Self { kind: error.kind(), cause: error.to_string() }
     }
 }
 
@@ -429,5 +442,16 @@ mod tests {
             assert!(DECLINED_BY_BANK.contains(&why.as_str()), "{code}: {why}");
         }
         assert_eq!(reason_of_refusal(400, "parameter_invalid".to_owned()), "parameter_invalid");
+    }
+
+    #[test]
+    fn a_mail_that_fails_is_an_outage_unless_the_mail_itself_is_the_cause() {
+        let kind = |error: MailError| EffectFailure::from(EffectError::from(error)).kind;
+        assert_eq!(kind(MailError::NotDelivered("451 try again later".into())), FailureKind::Unavailable);
+        assert_eq!(kind(MailError::MailboxDeferred("452 mailbox full".into())), FailureKind::Temporary);
+        assert_eq!(kind(MailError::TimedOut), FailureKind::Unavailable);
+        assert_eq!(kind(MailError::MailboxRefused("550 no such mailbox".into())), FailureKind::MailboxRefused);
+        assert_eq!(kind(MailError::Unsendable("no address".into())), FailureKind::Definite);
+        assert_eq!(kind(MailError::Panicked), FailureKind::Temporary);
     }
 }

@@ -53,13 +53,14 @@ pub use effects::{BookingEffects, EffectError, perform};
 pub use endpoints::routes;
 pub use exchange::{Exchanged, ExchangedBooking, exchange};
 pub use ledger::{
-    OpenDifference as LedgerDifference, compare_forever as compare_ledgers_forever, list_open_differences,
+    OpenDifference as LedgerDifference, compare_forever as compare_ledgers_forever, count_open_differences,
+    list_open_differences,
 };
 pub use mail_links::{answer_url, page_url, sign_links_with};
 pub use mails::ticket_mails::ticket_sheet;
 pub use money::news::{apply_webhook, purge_forever as purge_webhook_events_forever};
 pub use moves::Cause;
-pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
+pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, retry_parked_mails, settle_parked};
 pub use reconciler::{make_payment_due, reconcile_forever};
 pub use seat_offers::end_due_seat_offers;
 pub use sold_seats::SoldSeatLists;

@@ -24,7 +24,7 @@ use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use http::idempotency::Answer;
-use http::{ApiResult, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{Managers, StaffAction, StaffMutation, StaffRequest, reason_of};
 use platform::clock::rfc3339;
 
@@ -72,6 +72,24 @@ pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) ->
     decide(&mut tx, (id, None), Decision::Retry, reason, now).await?;
     tx.commit().await?;
     Ok(())
+}
+
+/// Puts all parked mails back in the queue, for instance after an outage of the mail server. Returns their number.
+///
+/// # Errors
+/// 400 when the reason is invalid. When the database fails: mails before the failure are in the queue.
+pub async fn retry_parked_mails(pg: &PgPool, reason: &str, now: Timestamp) -> ApiResult<usize> {
+    let reason = reason_of(reason)?;
+    let mut retried = 0;
+    for id in outbox::parked_mails(pg).await? {
+        match retry_parked(pg, id, reason, now).await {
+            Ok(()) => retried += 1,
+            // Another caller was faster.
+            Err(problem) if problem.code() == Code::NotFound => {}
+            Err(problem) => return Err(problem),
+        }
+    }
+    Ok(retried)
 }
 
 /// Closes a parked effect.

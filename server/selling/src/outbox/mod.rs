@@ -15,11 +15,11 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 pub use parked::{
-    MAX_LISTED, ParkedEffect, parked, parked_counts, parked_effect, parked_refunds, retry, settle, unpark_refund,
-    with_parked_refund,
+    MAX_LISTED, ParkedEffect, count_parked, parked, parked_counts, parked_effect, parked_mails, parked_refunds, retry,
+    settle, unpark_refund, with_parked_refund,
 };
 pub use relay::{Lane, relay_forever};
-pub use sql::{add_enqueued, add_removal, contains_effect, enqueue, park, remove};
+pub use sql::{add_enqueued, add_removal, contains_effect, enqueue, is_buyer_mailed, mark_buyer_mailed, park, remove};
 
 /// Wakes the relay's lanes; a wake during a busy round is kept.
 #[derive(Default)]
@@ -94,8 +94,10 @@ pub struct EffectFailure {
 pub enum FailureKind {
     /// A retry may succeed.
     Temporary,
-    /// A gateway or the lock store is unavailable; it is retried for longer.
+    /// A gateway, the lock store or the mail server is unavailable; it is retried for longer.
     Unavailable,
-    /// A gateway or the database refused; no retry changes that.
+    /// The mail server refused the mailbox; a retry rarely changes that.
+    MailboxRefused,
+    /// A gateway or the database refused, or a mail cannot be written; no retry changes that.
     Definite,
 }

@@ -11,6 +11,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, PgPool, Row};
 use uuid::Uuid;
 
+use super::relay::Lane;
 use super::sql::{self, JobRow};
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
@@ -69,6 +70,23 @@ fn read(row: &PgRow) -> sqlx::Result<ParkedEffect> {
         why: row.try_get("parked_why")?,
         since: from_utc(row.try_get::<DateTime<Utc>, _>("created_at")?),
     })
+}
+
+/// Returns the number of all parked effects.
+///
+/// # Errors
+/// When the database fails.
+pub async fn count_parked(pg: &PgPool) -> sqlx::Result<i64> {
+    sqlx::query_scalar("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").fetch_one(pg).await
+}
+
+/// Returns the ids of all parked mails, oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn parked_mails(pg: &PgPool) -> sqlx::Result<Vec<i64>> {
+    let sql = "SELECT id FROM outbox WHERE parked_why IS NOT NULL AND effect = ANY($1) ORDER BY id";
+    sqlx::query_scalar(sql).bind(Lane::Mail.effects()).fetch_all(pg).await
 }
 
 /// Returns the number of parked effects per theatre; theatres without any are left out.

@@ -34,14 +34,17 @@ const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
 /// Attempts after which an effect is parked. With the pauses below that is an hour and a half on average:
 /// a gateway outage of twenty minutes parks nothing.
 const MAX_ATTEMPTS: i32 = 200;
-/// Attempts while the gateway or the lock store is unavailable: about half a day.
+/// Attempts during an outage: of a gateway or the lock store about half a day, of the mail server about three days.
 const MAX_ATTEMPTS_DURING_OUTAGE: i32 = 9_000;
+/// Attempts at a mail whose mailbox is refused, a minute and a half on average: a mail server rarely accepts it later,
+/// and may block a sender who does not stop.
+const MAX_ATTEMPTS_AT_REFUSED_MAILBOX: i32 = 10;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Maximum pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
 /// Maximum pause while a gateway or the lock store is unavailable: its circuit breaker fails calls at once, so a
-/// shorter pause is cheap, and work resumes soon after recovery.
+/// shorter pause is cheap, and work resumes soon after recovery. Mails have no circuit breaker.
 const LONGEST_OUTAGE_PAUSE_MS: u64 = 10_000;
 
 /// Groups of effects that may delay each other. A gateway or a mail server that hangs must not keep sold seats from
@@ -72,7 +75,7 @@ impl Lane {
         }
     }
 
-    const fn effects(self) -> &'static [&'static str] {
+    pub(super) const fn effects(self) -> &'static [&'static str] {
         match self {
             Self::Gateway => &["charge", "void_payment", "refund", "refund_part", "void_left"],
             Self::Map => &["mark_booked", "release_seats", "release_part", "place_late"],
@@ -177,7 +180,11 @@ async fn record_failure(state: &SellingState, job: &Job, failure: &EffectFailure
         sql::park_job(&state.pg, job, &failure.cause).await
     } else {
         tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, cause = %failure, "an effect of {} failed and is retried", job.booking);
-        let longest = if failure.kind == FailureKind::Unavailable { LONGEST_OUTAGE_PAUSE_MS } else { LONGEST_PAUSE_MS };
+        let is_mail = Lane::of(job.effect) == Some(Lane::Mail);
+        let longest = match failure.kind {
+            FailureKind::Unavailable if !is_mail => LONGEST_OUTAGE_PAUSE_MS,
+            _ => LONGEST_PAUSE_MS,
+        };
         let pause = ids::backoff_ms(FIRST_PAUSE_MS, job.attempts, longest);
         sql::postpone(&state.pg, job, state.clock.now().plus_ms(pause)).await
     };
@@ -191,6 +198,7 @@ fn must_park(job: &Job, kind: FailureKind) -> bool {
     let must_stop = match kind {
         FailureKind::Definite => true,
         FailureKind::Unavailable => job.attempts >= MAX_ATTEMPTS_DURING_OUTAGE,
+        FailureKind::MailboxRefused => job.attempts >= MAX_ATTEMPTS_AT_REFUSED_MAILBOX,
         FailureKind::Temporary => job.attempts >= MAX_ATTEMPTS,
     };
     must_stop && !job.is_map_update()

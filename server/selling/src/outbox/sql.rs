@@ -129,6 +129,25 @@ pub async fn remove(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<
     sqlx::query(sql).bind_all((booking, effect.as_str())).execute(pg).await.map(drop)
 }
 
+/// Records that the buyer's mail of a booking was handed over: retries mail its friend only.
+///
+/// # Errors
+/// When the database fails; retries mail the buyer again.
+pub async fn mark_buyer_mailed(pg: &PgPool, booking: Uuid) -> sqlx::Result<()> {
+    let sql = "UPDATE outbox SET is_buyer_mailed = true WHERE booking_id = $1 AND effect = 'send_ticket'";
+    sqlx::query(sql).bind(booking).execute(pg).await.map(drop)
+}
+
+/// Returns true if the buyer's mail of a booking was handed over, and only its friend's is missing.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_buyer_mailed(pg: &PgPool, booking: Uuid) -> sqlx::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outbox
+                             WHERE booking_id = $1 AND effect = 'send_ticket' AND is_buyer_mailed)";
+    sqlx::query_scalar(sql).bind(booking).fetch_one(pg).await
+}
+
 const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = ANY($2)";
 
 /// Removes these effects of many bookings, in the caller's transaction.
@@ -210,7 +229,8 @@ pub(super) const BEGIN_INDEX_SCANS_ASYNC_COMMIT: &str =
 /// Leases due effects of these kinds until `lease_until`; only the first open one of each booking. A notice waits for
 /// nothing and blocks nothing: cancellations are announced while a gateway is unavailable. A refund waits for other
 /// payment effects, but not for the map, and a ticket does not wait for the map either: an unavailable lock store
-/// delays neither refunds nor tickets.
+/// delays neither refunds nor tickets. A ticket blocks nothing: an unavailable mail server delays neither refunds nor
+/// returned seats.
 pub(super) async fn take(
     pg: &PgPool,
     kinds: &[&str],
@@ -227,9 +247,10 @@ pub(super) async fn take(
                  AND (due.effect IN ('send_notice', 'void_left')
                       OR NOT EXISTS (SELECT 1 FROM outbox earlier
                                      WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
-                                       AND earlier.parked_why IS NULL AND earlier.effect NOT IN ('send_notice', 'void_left')
+                                       AND earlier.parked_why IS NULL
+                                       AND earlier.effect NOT IN ('send_ticket', 'send_notice', 'void_left')
                                        AND (due.effect NOT IN ('refund', 'refund_part')
-                                            OR earlier.effect NOT IN ('mark_booked', 'release_seats', 'release_part', 'send_ticket'))
+                                            OR earlier.effect NOT IN ('mark_booked', 'release_seats', 'release_part'))
                                        AND (due.effect <> 'send_ticket' OR earlier.effect <> 'mark_booked')))
                ORDER BY due.run_after LIMIT $3
                FOR UPDATE OF due SKIP LOCKED) taken

@@ -29,10 +29,29 @@ pub struct ComposedMails {
     pub booking: Uuid,
     /// Envelope and message of each mail for the mail server.
     ready: Vec<(Envelope, Vec<u8>)>,
+    /// The number of mails written into the folder.
+    written: usize,
     /// The result of the mails that are not in `ready`: written into the folder, or failed.
     others: Result<(), MailError>,
     begin_by: Instant,
     until: Instant,
+}
+
+/// The failure of one mail of a booking.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct MailBatchFailure {
+    /// The number of mails that were handed over before it.
+    pub sent: usize,
+    /// The cause.
+    pub cause: MailError,
+}
+
+impl From<MailError> for MailBatchFailure {
+    /// The failure of the first mail.
+    fn from(cause: MailError) -> Self {
+        Self { sent: 0, cause }
+    }
 }
 
 impl Mailer {
@@ -55,41 +74,52 @@ impl Mailer {
     /// Sends composed mails to the mail server. Succeeds if all mails of the booking were sent or written.
     ///
     /// # Errors
-    /// [`MailError`] of the first mail that failed. A cancelled mail may arrive nevertheless.
-    pub async fn send_composed(&self, composed: ComposedMails) -> Result<(), MailError> {
-        let ComposedMails { ready, others, begin_by, until, .. } = composed;
+    /// [`MailBatchFailure`] of the first mail that failed. A cancelled mail may arrive nevertheless.
+    pub async fn send_composed(&self, composed: ComposedMails) -> Result<(), MailBatchFailure> {
+        let ComposedMails { ready, written, others, begin_by, until, .. } = composed;
+        let mut sent = written;
         if let Transport::Smtp(smtp) = &self.transport {
             if Instant::now() >= begin_by {
-                return Err(MailError::TooLate);
+                return Err(MailError::TooLate.into());
             }
             for (envelope, message) in &ready {
-                let sent = timeout_at(until, smtp.send_raw(envelope, message)).await;
-                sent.map_err(|_| MailError::TooLate)?.map_err(refused_or_not_delivered)?;
+                let result = match timeout_at(until, smtp.send_raw(envelope, message)).await {
+                    Ok(answer) => answer.map(drop).map_err(refused_or_not_delivered),
+                    Err(_) => Err(MailError::TooLate),
+                };
+                result.map_err(|cause| MailBatchFailure { sent, cause })?;
+                sent += 1;
             }
         }
-        others
+        others.map_err(|cause| MailBatchFailure { sent, cause })
     }
 
     /// Composes a batch. Blocks the thread.
     fn compose_one(&self, batch: MailBatch) -> ComposedMails {
         let MailBatch { booking, mails, begin_by, until } = batch;
-        let mut ready = Vec::new();
+        let (mut ready, mut written) = (Vec::new(), 0);
         let others = if Instant::now() >= begin_by {
             Err(MailError::TooLate)
         } else {
             // A panic is a defect in one mail; the other mails continue.
-            let done = catch_unwind(AssertUnwindSafe(|| self.compose_in_order(&mails, &mut ready)));
+            let done = catch_unwind(AssertUnwindSafe(|| self.compose_in_order(&mails, &mut ready, &mut written)));
             done.unwrap_or(Err(MailError::Panicked))
         };
-        ComposedMails { booking, ready, others, begin_by, until }
+        ComposedMails { booking, ready, written, others, begin_by, until }
     }
 
-    fn compose_in_order(&self, mails: &[TicketMail], ready: &mut Vec<(Envelope, Vec<u8>)>) -> Result<(), MailError> {
+    fn compose_in_order(
+        &self,
+        mails: &[TicketMail],
+        ready: &mut Vec<(Envelope, Vec<u8>)>,
+        written: &mut usize,
+    ) -> Result<(), MailError> {
         for mail in mails {
             let message = write(&self.from, mail)?;
             match &self.transport {
                 Transport::Folder(folder) => {
-                    write_file(folder, &mail.name(), &message.formatted()).map_err(not_delivered)?
+                    write_file(folder, &mail.name(), &message.formatted()).map_err(not_delivered)?;
+                    *written += 1;
                 }
                 Transport::Smtp(_) => ready.push((message.envelope().clone(), message.formatted())),
             }

@@ -1,5 +1,6 @@
-//! An SMTP server (RFC 5321) of one test that counts mails.
+//! An SMTP server (RFC 5321) of one test that counts mails, and refuses those to some recipients.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -15,13 +16,15 @@ pub struct MailServer {
     /// For `SMTP_URL`.
     pub url: String,
     taken: Arc<Mutex<Vec<String>>>,
+    /// Replies to recipients that are refused.
+    refusals: Arc<Mutex<HashMap<String, &'static [u8]>>>,
 }
 
 impl MailServer {
     pub async fn open(injector: Arc<FaultInjector>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("smtp://{}", listener.local_addr().expect("an address"));
-        let mail_server = Self { url, taken: Arc::default() };
+        let mail_server = Self { url, taken: Arc::default(), refusals: Arc::default() };
         let counter = mail_server.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -40,6 +43,21 @@ impl MailServer {
         taken.iter().filter(|to| *to == email).count()
     }
 
+    /// Refuses a recipient from now on, with this reply.
+    pub fn refuse(&self, email: &str, reply: &'static [u8]) {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).insert(email.to_owned(), reply);
+    }
+
+    /// Accepts a recipient again.
+    pub fn accept(&self, email: &str) {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).remove(email);
+    }
+
+    fn reply_to_recipient(&self, email: &str) -> &'static [u8] {
+        let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals.get(email).copied().unwrap_or(b"250 yes\r\n")
+    }
+
     async fn serve(&self, client: TcpStream, injector: &FaultInjector) -> std::io::Result<()> {
         let mut client = BufReader::new(client);
         client.write_all(b"220 post.test\r\n").await?;
@@ -53,7 +71,7 @@ impl MailServer {
             let answer: &[u8] = match word.as_str() {
                 "RCPT" => {
                     to = line.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
-                    b"250 yes\r\n"
+                    self.reply_to_recipient(&to)
                 }
                 "DATA" => {
                     client.write_all(b"354 go on\r\n").await?;

@@ -7,7 +7,7 @@
 
 pub mod gateway_proxy;
 pub mod injector;
-mod mail_server;
+pub mod mail_server;
 mod outbox_faults;
 mod redis_proxy;
 mod saga_runner;

@@ -7,8 +7,8 @@
 //! the locks of all its persons without waiting, and counts them in one statement; a submission whose lock is taken
 //! is committed alone, and waits. Guests without a verified address, and accounts with one visitor and no verified
 //! address, take no lock and are not counted again: a visitor has one hold at a time. While the lock store is
-//! unavailable, holds are not verified, and a visitor may have checked out and released several: these buyers take a lock
-//! on their show and visitor, and are counted again too.
+//! unavailable, holds are not verified, and a visitor may have checked out and released several: these buyers take a
+//! lock on their show and visitor, and are counted again too.
 //!
 //! The lock is taken after the booking's row lock, before that of a card (`instruments`) and before any claim. The
 //! holder of the lock waits for no row of a submission that waits for the lock: those rows are its own key and

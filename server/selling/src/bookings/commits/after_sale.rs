@@ -21,10 +21,11 @@ use uuid::Uuid;
 
 use super::{BookingDetails, MAX_MAILS_PER_BATCH};
 use crate::bookings::effects::{self, EffectError};
+use crate::bookings::mails::ticket_mails;
 use crate::{SellingState, outbox};
 use http::ApiResult;
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
-use tickets::{ComposedMails, MailBatch, MailError, Ticket};
+use tickets::{ComposedMails, MailBatch, MailBatchFailure, MailError, Ticket};
 
 /// A booking that was sold, as it was committed.
 #[derive(Clone)]
@@ -171,13 +172,21 @@ async fn compose(state: &SellingState, batches: Vec<MailBatch>) -> Vec<ComposedM
 
 async fn send_one(state: &SellingState, composed: ComposedMails) -> Option<Uuid> {
     let booking = composed.booking;
-    match catch_panic(state.mailer.send_composed(composed)).await {
-        Ok(()) => Some(booking),
-        Err(cause) => {
-            log_failure(booking, &EffectError::from(cause));
-            None
+    let sent: Result<(), MailBatchFailure> = catch_panic(state.mailer.send_composed(composed)).await;
+    let Err(MailBatchFailure { sent, cause }) = sent else { return Some(booking) };
+    // The first mail is the buyer's.
+    if sent > 0 {
+        if cause.is_undeliverable() {
+            ticket_mails::log_refused_friend(booking, &cause);
+            return Some(booking);
+        }
+        // Boxed: connecting takes kilobytes.
+        if let Err(cause) = Box::pin(outbox::mark_buyer_mailed(&state.pg, booking)).await {
+            tracing::warn!(%booking, %cause, "record the buyer's mail of {booking} failed; it is sent again");
         }
     }
+    log_failure(booking, &EffectError::from(cause));
+    None
 }
 
 /// Turns a panic into an error, so that a bug in one mail does not stop the others.

@@ -120,6 +120,15 @@ pub async fn list_open_differences(pg: &PgPool, theatre: Option<&str>) -> sqlx::
     rows.into_iter().map(DifferenceRow::open).collect()
 }
 
+/// Returns the number of all open differences.
+///
+/// # Errors
+/// When the database fails.
+pub async fn count_open_differences(pg: &PgPool) -> sqlx::Result<i64> {
+    let sql = "SELECT count(*) FROM ledger_differences WHERE settled_at IS NULL AND check_at IS NULL";
+    sqlx::query_scalar(sql).fetch_one(pg).await
+}
+
 /// Returns the number of open differences per theatre; theatres without any are left out.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
 use self::compare::{Amounts, Book, Difference, DifferenceKind};
-pub use self::differences::{OpenDifference, list_open_differences, open_counts};
+pub use self::differences::{OpenDifference, count_open_differences, list_open_differences, open_counts};
 pub(super) use self::differences::{compare_again, find, settle};
 use super::effects::EffectError;
 use crate::SellingState;

@@ -6,17 +6,21 @@ use domain::api::{Receipt, SeatLine};
 use domain::booking::BookingState;
 use domain::seats::{MAX_SEATS_PER_PERSON, sort_for_display};
 use domain::time::{SECOND_MS, Timestamp};
+use uuid::Uuid;
 
-use crate::SellingState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::places;
 use crate::bookings::sql::BookingRow;
+use crate::{SellingState, outbox};
 use catalogue::Show;
 use tickets::calendar::CalendarEntry;
 use tickets::pdf::Sheet;
-use tickets::{Addressee, Attachments, Ticket, TicketMail};
+use tickets::{Addressee, Attachments, MailError, Ticket, TicketMail};
 
 /// Sends the mails for these seats. Repeats are harmless: each mail has an id derived from the booking.
+///
+/// The buyer's mail is first, so no friend's mailbox delays it; the outbox records that it was handed over, so retries
+/// of the friend's mail do not repeat it.
 pub(crate) async fn send(
     state: &SellingState,
     show: &Show,
@@ -26,13 +30,34 @@ pub(crate) async fn send(
     if !is_mailed(row) {
         return Ok(());
     }
-    let tickets = tickets::of_booking(&state.pg, row.id).await?;
-    state.mailer.send_ticket(&to_buyer(state, show, row, seats, &tickets).await?).await?;
-    // Read as late as possible: the booking may have been cancelled meanwhile.
-    if let Some(mail) = to_friend(state, show, row).await? {
-        state.mailer.send_ticket(&mail).await?;
+    let is_buyer_mailed = is_for_a_friend(row) && outbox::is_buyer_mailed(&state.pg, row.id).await?;
+    if !is_buyer_mailed {
+        let tickets = tickets::of_booking(&state.pg, row.id).await?;
+        state.mailer.send_ticket(&to_buyer(state, show, row, seats, &tickets).await?).await?;
     }
-    Ok(())
+    let sent = send_to_friend(state, show, row).await;
+    if sent.is_err() && !is_buyer_mailed {
+        outbox::mark_buyer_mailed(&state.pg, row.id).await?;
+    }
+    sent
+}
+
+/// Sends the friend's mail, if there is one. A refused mailbox ends it.
+async fn send_to_friend(state: &SellingState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
+    // Read as late as possible: the booking may have been cancelled meanwhile.
+    let Some(mail) = to_friend(state, show, row).await? else { return Ok(()) };
+    match state.mailer.send_ticket(&mail).await {
+        Err(cause) if cause.is_undeliverable() => {
+            log_refused_friend(row.id, &cause);
+            Ok(())
+        }
+        sent => sent.map_err(EffectError::from),
+    }
+}
+
+/// Logs that the friend gets no mail. The buyer's mail has all tickets, and an address that opens them.
+pub(crate) fn log_refused_friend(booking: Uuid, cause: &MailError) {
+    tracing::warn!(%booking, %cause, "the friend's mail of {booking} cannot be delivered; the buyer has the tickets");
 }
 
 /// Returns the mails of a sale, in sending order, for a caller that sends the mails of many sales together.

@@ -85,9 +85,10 @@ async fn check(state: &SellingState, due: &Due) -> Result<(), EffectError> {
         VoidAnswer::AlreadyCharged(amount) => {
             tracing::warn!(%booking, gateway = due.gateway, %amount, "a payment of {booking} that the gateway had not known was charged");
             if is_current {
-                effects::record_status(state, booking, &PaymentStatus::Succeeded { amount }, None, "reconciler")
-                    .await?;
-                telemetry::rescued();
+                let status = PaymentStatus::Succeeded { amount };
+                if effects::record_status(state, booking, &status, None, "reconciler").await? {
+                    telemetry::rescued();
+                }
             } else {
                 send_back(state, booking, &due.gateway).await?;
             }

@@ -15,6 +15,7 @@ mod backoff;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use domain::booking::{BookingEvent, BookingState};
 use domain::time::{SECOND_MS, Timestamp};
 use futures::StreamExt;
@@ -29,7 +30,7 @@ use super::sql;
 use crate::{SellingState, outbox};
 use payments::PaymentStatus;
 use platform::background::PeriodicLoop;
-use platform::clock::to_utc;
+use platform::clock::{from_utc, to_utc};
 use platform::database::{BindAll, begin_with_lock_timeout};
 use platform::{ids, telemetry};
 
@@ -208,10 +209,11 @@ async fn check_payment(
     record_answer(answer.is_ok());
     match answer? {
         Some(known) if !matches!(known.status, PaymentStatus::Pending { .. }) => {
-            effects::record_status(state, payment.booking, &known.status, Some(&known.gateway_ref), "reconciler")
-                .await?;
-            // Its webhook never came: only this call found the payment.
-            if matches!(known.status, PaymentStatus::Succeeded { .. }) {
+            let (status, gateway_ref) = (&known.status, Some(known.gateway_ref.as_str()));
+            let has_moved = effects::record_status(state, payment.booking, status, gateway_ref, "reconciler").await?;
+            // A faster webhook may have moved it. The webhook of a payment that was made due early may still arrive.
+            let is_silent = from_utc(payment.pending_since) <= state.clock.now().plus_ms(-ASK_AFTER_MS);
+            if has_moved && is_silent && matches!(status, PaymentStatus::Succeeded { .. }) {
                 telemetry::rescued();
             }
             Ok(())
@@ -255,6 +257,8 @@ struct SilentPayment {
     booking: Uuid,
     gateway: String,
     amount_minor: i64,
+    /// Time of the booking's last change, since which it has waited for the payment.
+    pending_since: DateTime<Utc>,
 }
 
 /// Thresholds: payments without news since these times are picked.
@@ -289,7 +293,7 @@ async fn take_silent_payments(
     };
     sqlx::query_as(
         "UPDATE payments payment SET updated_at = $1
-         FROM (SELECT unheard.booking_id, unheard.gateway
+         FROM (SELECT unheard.booking_id, unheard.gateway, booking.updated_at AS pending_since
                FROM payments unheard JOIN bookings booking ON booking.id = unheard.booking_id
                WHERE booking.is_open AND booking.state = 'PAYMENT_PENDING'
                  AND (unheard.updated_at <= $2 OR (booking.expires_at <= $1 AND unheard.updated_at <= $3))
@@ -298,7 +302,7 @@ async fn take_silent_payments(
                ORDER BY unheard.updated_at LIMIT $6
                FOR UPDATE OF unheard SKIP LOCKED) taken
          WHERE payment.booking_id = taken.booking_id AND payment.gateway = taken.gateway
-         RETURNING payment.booking_id AS booking, payment.gateway, payment.amount_minor",
+         RETURNING payment.booking_id AS booking, payment.gateway, payment.amount_minor, taken.pending_since",
     )
     .bind_all((to_utc(now), to_utc(since.pending), to_utc(since.overdue), but, only, limit as i64))
     .fetch_all(pg)

@@ -32,6 +32,12 @@ fn unaddressable_mail() -> TicketMail {
 
 /// Sends batches; returns their results in order.
 async fn send_all(mailer: &Mailer, batches: Vec<MailBatch>) -> Vec<(Uuid, Result<(), MailError>)> {
+    let outcomes = send_and_count(mailer, batches).await.into_iter();
+    outcomes.map(|(booking, sent)| (booking, sent.map_err(|failure| failure.cause))).collect()
+}
+
+/// As [`send_all`], with the numbers of mails sent before a failure.
+async fn send_and_count(mailer: &Mailer, batches: Vec<MailBatch>) -> Vec<(Uuid, Result<(), MailBatchFailure>)> {
     let mut outcomes = Vec::new();
     for composed in mailer.compose(batches).await.expect("composed") {
         outcomes.push((composed.booking, mailer.send_composed(composed).await));
@@ -106,7 +112,8 @@ async fn a_batch_past_its_deadline_is_not_started() {
     let mut composed = mailer.compose(vec![batch(3, vec![mail()])]).await.expect("composed");
     let composed = ComposedMails { begin_by: Instant::now(), ..composed.remove(0) };
     let sent = mailer.send_composed(composed).await;
-    assert!(matches!(sent, Err(MailError::TooLate)), "composed in time, but sent too late: {sent:?}");
+    let is_late = matches!(sent, Err(MailBatchFailure { sent: 0, cause: MailError::TooLate }));
+    assert!(is_late, "composed in time, but sent too late: {sent:?}");
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -226,9 +233,9 @@ async fn a_permanent_refusal_of_a_mailbox_differs_from_a_temporary_one() {
             outcomes[..],
             [
                 Err(MailError::MailboxRefused(_)),
-                Err(MailError::NotDelivered(_)),
+                Err(MailError::MailboxDeferred(_)),
                 Err(MailError::MailboxRefused(_)),
-                Err(MailError::NotDelivered(_)),
+                Err(MailError::MailboxDeferred(_)),
             ]
         ),
         "{outcomes:?}"
@@ -242,5 +249,32 @@ async fn a_silent_server_is_waited_for_until_the_deadline() {
     let mut composed = mailer.compose(vec![batch(1, vec![mail()])]).await.expect("composed");
     let composed = ComposedMails { until: Instant::now(), ..composed.remove(0) };
     let sent = mailer.send_composed(composed).await;
-    assert!(matches!(sent, Err(MailError::TooLate)), "{sent:?}");
+    assert!(matches!(sent, Err(MailBatchFailure { sent: 0, cause: MailError::TooLate })), "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_failure_says_how_many_mails_were_handed_over_before_it() {
+    let friend = |email: &str| TicketMail { to_email: email.to_owned(), ..holder_mail() };
+    let batches = || {
+        vec![
+            batch(1, vec![unaddressable_mail(), holder_mail()]),
+            batch(2, vec![mail(), friend("gone@example.org")]),
+            batch(3, vec![mail(), friend("full@example.org")]),
+            batch(4, vec![mail(), friend("no-address")]),
+        ]
+    };
+    let counts = |outcomes: Vec<(Uuid, Result<(), MailBatchFailure>)>| {
+        let failures = outcomes.into_iter().filter_map(|(_, outcome)| outcome.err());
+        failures.map(|failure| (failure.sent, failure.cause.is_undeliverable())).collect::<Vec<_>>()
+    };
+    let (url, _heard) = start_mail_server().await;
+    // The first connection is the one on which the server stops answering.
+    drop(TcpStream::connect(url.trim_start_matches("smtp://")).await.expect("connected"));
+    let by_mail_server = counts(send_and_count(&by_smtp(&url), batches()).await);
+    assert_eq!(by_mail_server, [(0, true), (1, true), (1, false), (1, true)]);
+
+    let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", platform::ids::new_id()));
+    let by_folder = counts(send_and_count(&Mailer::into_folder(from(), &folder), batches()).await);
+    assert_eq!(by_folder, [(0, true), (1, true)], "the folder takes mails to every address");
+    std::fs::remove_dir_all(folder).expect("removed");
 }
