@@ -5,6 +5,7 @@
 //! `TRUSTED_PROXIES` must block all other access to the port (docs/operating.md).
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Once;
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderMap;
@@ -14,6 +15,9 @@ use crate::HttpState;
 
 /// The header with the addresses of the clients of proxies, outermost first.
 const FORWARDED: &str = "x-forwarded-for";
+
+/// Limits the warning about missing entries to one per process.
+static WARNING: Once = Once::new();
 
 /// The other end of the connection; every request has it.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +43,21 @@ where
 impl ClientAddress {
     /// `hops` trusted proxies are in front; each appends the address of its client to the header.
     fn of(peer: Option<IpAddr>, headers: &HeaderMap, hops: usize) -> Self {
-        let forwarded = || {
-            let values = headers.get_all(FORWARDED).into_iter().filter_map(|value| value.to_str().ok());
-            let list: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
-            // With one proxy the last entry is its client's address; earlier entries may be forged.
-            list.len().checked_sub(hops).and_then(|place| list[place].parse::<IpAddr>().ok())
+        let address = if hops == 0 {
+            peer
+        } else {
+            let entry = outermost_entry(headers, hops);
+            // A request without the header did not pass the proxies, as those of a rehearsal.
+            if entry.is_none() && headers.contains_key(FORWARDED) {
+                WARNING.call_once(|| {
+                    tracing::warn!(
+                        trusted_proxies = hops,
+                        "X-Forwarded-For has fewer entries than TRUSTED_PROXIES; limits count the proxy's address"
+                    );
+                });
+            }
+            entry.and_then(|entry| entry.parse().ok()).or(peer)
         };
-        let address = if hops == 0 { peer } else { forwarded().or(peer) };
         // Without a peer all share one limit: only tests call without a connection.
         address.map_or_else(|| Self("nowhere".to_owned()), Self::counted)
     }
@@ -79,16 +91,29 @@ impl ClientAddress {
     }
 }
 
+/// The entry that the outermost of `hops` proxies appended; `None` if the header has fewer entries.
+fn outermost_entry(headers: &HeaderMap, hops: usize) -> Option<&str> {
+    let values = headers.get_all(FORWARDED).into_iter().filter_map(|value| value.to_str().ok());
+    let entries: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
+    // With one proxy the last entry is its client's address; earlier entries may be forged.
+    let place = entries.len().checked_sub(hops)?;
+    entries.get(place).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(peer: &str, forwarded: &[&str], hops: usize) -> String {
+    fn headers(forwarded: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for value in forwarded {
             headers.append(FORWARDED, value.parse().expect("a header value"));
         }
-        ClientAddress::of(Some(peer.parse().expect("an address")), &headers, hops).0
+        headers
+    }
+
+    fn of(peer: &str, forwarded: &[&str], hops: usize) -> String {
+        ClientAddress::of(Some(peer.parse().expect("an address")), &headers(forwarded), hops).0
     }
 
     #[test]
@@ -103,6 +128,14 @@ mod tests {
         assert_eq!(of("10.0.0.1", &["6.6.6.6", "198.51.100.1, 10.0.0.2"], 2), "198.51.100.1");
         assert_eq!(of("10.0.0.1", &["198.51.100.1"], 2), "10.0.0.1", "fewer hops than there should be");
         assert_eq!(of("10.0.0.1", &["unknown"], 1), "10.0.0.1");
+    }
+
+    #[test]
+    fn header_with_fewer_entries_than_proxies_has_no_outermost_entry() {
+        assert_eq!(outermost_entry(&headers(&[]), 1), None);
+        assert_eq!(outermost_entry(&headers(&["198.51.100.1"]), 2), None);
+        assert_eq!(outermost_entry(&headers(&["198.51.100.1", "10.0.0.2"]), 2), Some("198.51.100.1"));
+        assert_eq!(outermost_entry(&headers(&["unknown"]), 1), Some("unknown"), "it is no address, but it is there");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use axum::http::HeaderMap;
 use axum::http::header::COOKIE;
 
-/// The value of a cookie, not percent-decoded: ours are letters, digits and hyphens. If several have this name, the last.
+/// The value of a cookie, not percent-decoded: ours are letters, digits, hyphens and dots. If several have this name,
+/// the last.
 #[must_use]
 pub fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let values = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
