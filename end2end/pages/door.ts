@@ -55,6 +55,14 @@ export class Door {
   async open(show: Show, server = ""): Promise<void> {
     await this.page.goto(`${server}/staff/${show.theatre}/door`);
     await this.page.locator(`[data-testid="door-show"][data-show="${show.id}"]`).click();
+    this.scans = 0;
+    await this.waitUntilReady();
+  }
+
+  /** Opens the scanner by its address, as from the browser's history without a network. */
+  async openByAddress(show: Show, server: string): Promise<void> {
+    await this.page.goto(`${server}/staff/${show.theatre}/door/${show.id}`);
+    this.scans = 0;
     await this.waitUntilReady();
   }
 
@@ -87,7 +95,7 @@ export class Door {
 
   private async waitUntilReady(): Promise<void> {
     await expect(this.page.getByTestId("door-bar")).toHaveAttribute("data-list", "kept");
-    await expect(this.page.locator("#door-code")).toBeFocused();
+    await this.expectReadyToScan();
   }
 
   /** Scans like a barcode reader that acts as a keyboard: a text and Enter. */
@@ -110,7 +118,7 @@ export class Door {
     await this.waitForAnswer();
     await press(this.page.getByTestId("door-camera"));
     await expect(this.page.locator(".door-camera video")).toBeHidden();
-    await this.page.locator("#door-code").focus();
+    await this.expectReadyToScan();
   }
 
   /** Waits for the answer to the last scan. */
@@ -135,6 +143,16 @@ export class Door {
 
   async expectWaiting(count: number): Promise<void> {
     await expect(this.page.getByTestId("door-queue")).toHaveAttribute("data-waiting", String(count));
+  }
+
+  /** Expects this number of unsent scans of other shows. */
+  async expectWaitingElsewhere(count: number): Promise<void> {
+    await expect(this.page.getByTestId("door-queue-elsewhere")).toHaveAttribute("data-waiting", String(count));
+  }
+
+  /** Expects that a scanner would type into the code field. */
+  async expectReadyToScan(): Promise<void> {
+    await expect(this.page.locator("#door-code")).toBeFocused();
   }
 
   conflicts(): Locator {

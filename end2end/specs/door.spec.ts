@@ -12,6 +12,8 @@ import { expect, test } from "../pages/visitors.js";
 
 // Admission opens this many hours before a show.
 const TONIGHT = { minSeats: 150, startsWithinHours: 17 };
+// Leaves the larger rooms to the other tests.
+const SMALL_TONIGHT = { maxSeats: 149, startsWithinHours: 17 };
 
 /** Returns a code with an invalid check. */
 function forged(code: string): string {
@@ -129,6 +131,27 @@ test("a group ticket, an undo with a reason, and accessible states of the scanne
   await expect(anna.page.locator("#door-code")).toBeFocused();
   await door.scan(others[0] ?? "");
   await door.expectAnswer("good", "Checked in");
+
+  // After every other control the scanner types into the code field again.
+  for (const isOn of ["true", "false"]) {
+    await press(anna.page.getByTestId("door-sound"));
+    await expect(anna.page.getByTestId("door-sound")).toHaveAttribute("aria-pressed", isOn);
+    await door.expectReadyToScan();
+  }
+  const name = anna.page.locator("#door-device");
+  await name.fill("Left door");
+  await anna.page.keyboard.press("Enter");
+  await door.expectReadyToScan();
+  // A ticket scanned into the name is not a name, and is not checked.
+  await name.focus();
+  await door.scan(`ROWLOCK1|${first}|C7|Anna`);
+  await door.expectAnswer("unsure", "Cannot be checked right now");
+  await expect(name).toHaveValue("Left door");
+  await door.expectReadyToScan();
+  await name.fill(" ");
+  await anna.page.keyboard.press("Enter");
+  await expect(anna.page.locator("#door-device-error")).not.toBeEmpty();
+  await expect(name).toBeFocused();
 });
 
 /** Expects that the worker prefers cached files when a replica of another version lacks them. */
@@ -221,6 +244,56 @@ test("a scanner reloaded offline continues with its list, returns after a sign-i
   await press(anna.page.getByTestId("sign-out"));
   await anna.page.waitForURL((url) => url.pathname === "/");
   await expect.poll(cachedPaths).toEqual([]);
+});
+
+test("two doors open offline on one device, and each sends the scans of both", async ({ request, anna }) => {
+  test.skip(test.info().project.name !== "laptop", "the same on every screen");
+  test.setTimeout(90_000);
+  const early = await claimShow(request, [], SMALL_TONIGHT);
+  const late = await claimShow(request, [], SMALL_TONIGHT);
+  const [forEarly = ""] = await buyTickets(early, 1);
+  const [forLate = ""] = await buyTickets(late, 1);
+  const proxy = await NetworkProxy.start();
+  await signInAsManager(anna.page, proxy.url);
+  const door = new Door(anna.page);
+  for (const show of [early, late]) {
+    await door.open(show, proxy.url);
+    await expect(anna.page.getByTestId("door-kept")).toContainText("offline");
+  }
+
+  anna.allowNetworkErrors();
+  await proxy.disconnect();
+  await door.openByAddress(early, proxy.url);
+  await door.expectLink("down");
+  await door.scan(forEarly);
+  await door.expectAnswer("good", "Checked in");
+  await door.expectWaiting(1);
+  await door.openByAddress(late, proxy.url);
+  await door.expectWaiting(0);
+  await door.expectWaitingElsewhere(1);
+  await door.scan(forLate);
+  await door.expectAnswer("good", "Checked in");
+  await door.expectWaiting(1);
+  // The first door still has its list, with the admission.
+  await door.openByAddress(early, proxy.url);
+  await door.expectWaitingElsewhere(1);
+  await door.scan(forEarly);
+  await door.expectAnswer("bad", "Already used");
+  await door.openByAddress(late, proxy.url);
+
+  await proxy.reconnect();
+  await door.expectLink("up");
+  await door.expectWaiting(0);
+  await door.expectWaitingElsewhere(0);
+  // Only the page of the second show was open.
+  for (const show of [early, late]) {
+    const answer = await anna.page.request.get(`${proxy.url}/api/v1/theatres/${show.theatre}/door/shows/${show.id}`);
+    const { counts } = (await answer.json()) as { counts: { admitted: number } };
+    expect(counts.admitted).toBe(1);
+  }
+  await door.openByAddress(early, proxy.url);
+  await door.expectWaiting(0);
+  await door.expectAdmitted(1);
 });
 
 test("signing out asks before it deletes unsent scans of a door", async ({ request, anna }) => {

@@ -1,5 +1,5 @@
-// Asks before signing out on a device with unsent scans of a door. Signing out clears the browser's storage, and only the
-// page of that door sends them.
+// Asks before signing out on a device with unsent scans of a door. Signing out clears the browser's storage, and only
+// door pages send them.
 
 // Beginning of the names of the stored queues, one per show (`app/src/staff/islands/door/offline.rs`). None is empty.
 const QUEUE = "rowlock-door-queue-";

@@ -36,9 +36,10 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// Shows the camera in `video` and calls `read` once for each code while it is in view. `None` without a camera or
-    /// permission. One picture at a time is examined, and none while the page is hidden. If the reader cannot be loaded
-    /// after several attempts ([`reader::LoadRetry`]), calls `give_up` once and stops.
+    /// Shows the camera in `video` and calls `read` once for each code while it is in view. Of several codes in a
+    /// picture only the nearest to its middle is read. `None` without a camera or permission. One picture at a time is
+    /// examined, and none while the page is hidden. If the reader cannot be loaded after several attempts
+    /// ([`reader::LoadRetry`]), calls `give_up` once and stops.
     pub async fn start(
         video: HtmlVideoElement,
         read: impl Fn(String) + 'static,
@@ -59,7 +60,7 @@ impl Camera {
             spawn_local(async move {
                 let (read, give_up) = &*callbacks;
                 match decoder.decode().await {
-                    Ok(text) => seen.end(text).into_iter().for_each(read),
+                    Ok(codes) => seen.end(codes).into_iter().for_each(read),
                     Err(_) if seen.fails_finally() => give_up(),
                     Err(_) => {}
                 }
@@ -84,8 +85,7 @@ impl Drop for Camera {
 struct ScanHistory {
     /// Time since which a picture is being examined.
     looking_since: Cell<Option<f64>>,
-    /// The last code, and when it was seen.
-    last: RefCell<(String, f64)>,
+    recent: RefCell<RecentCodes>,
     /// Retries of loading the reader.
     retry: reader::LoadRetry,
     is_over: Cell<bool>,
@@ -95,7 +95,7 @@ impl ScanHistory {
     fn new() -> Self {
         Self {
             looking_since: Cell::new(None),
-            last: RefCell::new((String::new(), f64::NEG_INFINITY)),
+            recent: RefCell::default(),
             retry: reader::LoadRetry::default(),
             is_over: Cell::new(false),
         }
@@ -111,13 +111,13 @@ impl ScanHistory {
         true
     }
 
-    /// Ends a picture. Returns its code, unless it was in view before or the camera was stopped.
-    fn end(&self, text: Option<String>) -> Option<String> {
+    /// Ends a picture with these codes, the nearest to its middle first. Returns the code to read, if any.
+    fn end(&self, codes: Vec<String>) -> Option<String> {
         self.looking_since.set(None);
-        let (text, now) = (text?, clock::monotonic_ms());
-        let (last, at) = self.last.replace((text.clone(), now));
-        let is_new = last != text || now - at > GONE_AFTER_MS;
-        (is_new && !self.is_over.get()).then_some(text)
+        if self.is_over.get() {
+            return None;
+        }
+        self.recent.borrow_mut().see(codes, clock::monotonic_ms())
     }
 
     /// Ends a picture for which the reader could not be loaded. Returns true once, when no further attempt follows.
@@ -128,6 +128,28 @@ impl ScanHistory {
         }
         self.retry.failed(clock::monotonic_ms());
         self.retry.is_over()
+    }
+}
+
+/// The codes that were read and have been in view since, with the times of their last sightings.
+#[derive(Debug, Default)]
+struct RecentCodes(Vec<(String, f64)>);
+
+impl RecentCodes {
+    /// Records the codes of a picture, the nearest to its middle first. Returns the nearest, unless it was read before.
+    fn see(&mut self, codes: Vec<String>, now_ms: f64) -> Option<String> {
+        self.0.retain(|(_, seen_at)| now_ms - seen_at <= GONE_AFTER_MS);
+        for (code, seen_at) in &mut self.0 {
+            if codes.contains(code) {
+                *seen_at = now_ms;
+            }
+        }
+        let nearest = codes.into_iter().next()?;
+        if self.0.iter().any(|(code, _)| *code == nearest) {
+            return None;
+        }
+        self.0.push((nearest.clone(), now_ms));
+        Some(nearest)
     }
 }
 
@@ -150,26 +172,40 @@ impl QrDecoder {
         Some(Self::Ours { video, canvas, context })
     }
 
-    /// The first code in the current picture.
+    /// The codes in the current picture, the nearest to its middle first.
     ///
     /// # Errors
     /// If our reader cannot be loaded.
-    async fn decode(&self) -> Result<Option<String>, SplitLoaderError> {
+    async fn decode(&self) -> Result<Vec<String>, SplitLoaderError> {
         match self {
             Self::Browser { detector, video } => Ok(detected(detector, video).await),
             Self::Ours { video, canvas, context } => {
-                let Some((picture, width)) = picture(video, canvas, context) else { return Ok(None) };
+                let Some((picture, width)) = picture(video, canvas, context) else { return Ok(Vec::new()) };
                 reader::read(picture, width).await
             }
         }
     }
 }
 
-/// The first code found by the browser's decoder.
-async fn detected(detector: &JsValue, video: &HtmlVideoElement) -> Option<String> {
-    let found = answer(detector, "detect", &[video.clone().into()]).await?;
-    let first = Array::from(&found).iter().next()?;
-    Reflect::get(&first, &"rawValue".into()).ok()?.as_string()
+/// The codes found by the browser's decoder, the nearest to the middle first.
+async fn detected(detector: &JsValue, video: &HtmlVideoElement) -> Vec<String> {
+    let Some(found) = answer(detector, "detect", &[video.clone().into()]).await else { return Vec::new() };
+    let middle = (f64::from(video.video_width()) / 2.0, f64::from(video.video_height()) / 2.0);
+    let code = |found: JsValue| {
+        let text = Reflect::get(&found, &"rawValue".into()).ok()?.as_string()?;
+        Some((distance(&found, middle).unwrap_or(f64::INFINITY), text))
+    };
+    let mut codes: Vec<(f64, String)> = Array::from(&found).iter().filter_map(code).collect();
+    codes.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    codes.into_iter().map(|(_, text)| text).collect()
+}
+
+/// Distance of the middle of a found code from a point, pixels.
+fn distance(found: &JsValue, (x, y): (f64, f64)) -> Option<f64> {
+    let frame = Reflect::get(found, &"boundingBox".into()).ok()?;
+    let side = |name: &str| Reflect::get(&frame, &name.into()).ok()?.as_f64();
+    let (across, down) = (side("x")? + side("width")? / 2.0, side("y")? + side("height")? / 2.0);
+    Some((across - x).hypot(down - y))
 }
 
 /// The current picture of `video`, greyscale and scaled down, and its width.
@@ -225,4 +261,46 @@ pub(super) fn call(object: &JsValue, method: &str, values: &[JsValue]) -> Option
 async fn answer(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
     let promise = call(object, method, values)?.dyn_into::<Promise>().ok()?;
     promise.await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sees pictures 200 ms apart; returns the codes that are read.
+    fn read_in<const N: usize>(recent: &mut RecentCodes, from_ms: f64, pictures: [&[&str]; N]) -> Vec<String> {
+        let pictures = pictures.into_iter().enumerate();
+        let read = pictures.filter_map(|(number, codes)| {
+            let codes = codes.iter().map(|code| (*code).to_owned()).collect();
+            recent.see(codes, from_ms + 200.0 * number as f64)
+        });
+        read.collect()
+    }
+
+    #[test]
+    fn codes_that_alternate_in_view_are_read_once_each() {
+        let mut recent = RecentCodes::default();
+        let pictures: [&[&str]; 8] = [&["A"], &["B"], &["A"], &["C"], &["B"], &["A"], &[], &["C"]];
+        assert_eq!(read_in(&mut recent, 0.0, pictures), ["A", "B", "C"]);
+    }
+
+    #[test]
+    fn only_the_nearest_code_is_read_and_the_others_later() {
+        let mut recent = RecentCodes::default();
+        assert_eq!(read_in(&mut recent, 0.0, [&["A", "B"], &["A", "B"], &["B", "A"]]), ["A", "B"]);
+        // Both stay in view, one of them at the edge.
+        for at in 1..20 {
+            assert!(read_in(&mut recent, 400.0 * f64::from(at), [&["B", "A"]]).is_empty());
+        }
+        assert!(read_in(&mut recent, 8_000.0, [&["A"]]).is_empty());
+    }
+
+    #[test]
+    fn a_code_is_read_again_only_after_it_was_out_of_view() {
+        let mut recent = RecentCodes::default();
+        assert_eq!(read_in(&mut recent, 0.0, [&["A"]]), ["A"]);
+        assert!(read_in(&mut recent, GONE_AFTER_MS, [&["A"]]).is_empty());
+        assert_eq!(read_in(&mut recent, 2.0 * GONE_AFTER_MS + 1.0, [&["A"]]), ["A"]);
+        assert_eq!(recent.0.len(), 1);
+    }
 }

@@ -1,10 +1,10 @@
 //! The door on a device. Tickets are checked one after another, by the server or, without a network, by the list.
-//! Admissions by the list are sent when the network is back.
+//! Admissions by the list are sent when the network is back, also those of other shows on this device.
 
 use std::collections::VecDeque;
 
 use domain::api::door::{
-    DoorDevice, DoorList, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, SettleRequest, Settlement,
+    DoorDevice, DoorList, DoorView, ListSeal, Outcome, QueuedScan, ScanAnswer, ScanRequest, SettleRequest, Settlement,
     UndoRequest,
 };
 use domain::door::{self, Code, device_name, digest};
@@ -34,6 +34,8 @@ const MAX_IN_LINE: usize = 100;
 const MAX_UNANSWERED: usize = 12;
 /// Number of recent scans shown.
 const MAX_RECENT: usize = 12;
+/// Prefix of the text in a ticket's QR code, as in `server/tickets/src/code.rs`.
+const TICKET_PREFIX: &str = "ROWLOCK1";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -46,10 +48,20 @@ pub enum ServerLink {
     SignedOut,
 }
 
+/// The reason why a new name of a device is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenameError {
+    /// Empty, too long, or more than one line.
+    Invalid,
+    /// The text of a ticket: a scanner typed into the field.
+    IsTicket,
+}
+
 /// The door of a show on this device.
 #[derive(Clone, Copy)]
 pub struct Gate {
     show: Uuid,
+    theatre: StoredValue<String>,
     base: StoredValue<String>,
     /// Address of the sign-in page, which leads back to this door.
     pub sign_in: StoredValue<String>,
@@ -62,6 +74,8 @@ pub struct Gate {
     pub recent: RwSignal<VecDeque<ScanOutcome>>,
     /// Admissions made without a network.
     pub queue: RwSignal<ScanQueue>,
+    /// Number of queued admissions of other shows on this device.
+    pub queued_elsewhere: RwSignal<usize>,
     /// Why they cannot be sent, if so.
     pub stuck: RwSignal<Option<StaffError>>,
     /// True if answers have a sound.
@@ -76,6 +90,8 @@ pub struct Gate {
     since: StoredValue<Vec<String>>,
     /// Unanswered scans with their keys, newest first: the server may have admitted their tickets.
     unanswered: StoredValue<VecDeque<(ScanRequest, String)>>,
+    /// Scans of other shows that the server refused finally. After a reload they are sent once more.
+    refused_elsewhere: StoredValue<Vec<Uuid>>,
     line: StoredValue<VecDeque<String>>,
     is_checking: StoredValue<bool>,
     is_polling: StoredValue<bool>,
@@ -85,12 +101,13 @@ pub struct Gate {
 impl Gate {
     /// The door of this show, with its stored data.
     pub fn new(theatre: &str, show: Uuid) -> Self {
-        offline::remove_other_lists(show);
-        // An expired list admits no one.
-        let list = offline::list(show).filter(|list| list.is_valid(now()));
+        // An expired list admits no one. Valid lists of other shows stay: their doors may be opened without a network.
+        offline::remove_expired_lists(now());
+        let list = offline::list(show);
         Self {
             show,
-            base: StoredValue::new(format!("/api/v1/theatres/{theatre}/door/shows/{show}")),
+            theatre: StoredValue::new(theatre.to_owned()),
+            base: StoredValue::new(base_of(theatre, show)),
             sign_in: StoredValue::new(format!("/login?next=/staff/{theatre}/door/{show}")),
             device: RwSignal::new(offline::device().unwrap_or_else(|| {
                 let id = Uuid::parse_str(&ids::new_key()).unwrap_or_default();
@@ -104,6 +121,7 @@ impl Gate {
             answer: RwSignal::new(None),
             recent: RwSignal::new(VecDeque::new()),
             queue: RwSignal::new(offline::queue(show)),
+            queued_elsewhere: RwSignal::new(offline::count_queued_elsewhere(show)),
             stuck: RwSignal::new(None),
             is_loud: RwSignal::new(false),
             list_of: RwSignal::new(list.as_ref().map(|list| list.made_at().to_owned())),
@@ -111,6 +129,7 @@ impl Gate {
             list: StoredValue::new(list),
             since: StoredValue::new(Vec::new()),
             unanswered: StoredValue::new(VecDeque::new()),
+            refused_elsewhere: StoredValue::new(Vec::new()),
             line: StoredValue::new(VecDeque::new()),
             is_checking: StoredValue::new(false),
             is_polling: StoredValue::new(false),
@@ -122,7 +141,9 @@ impl Gate {
     pub fn open(self) {
         self.poll();
         events::every(POLL_EVERY_MS, move || {
-            if is_visible() || !self.queue.with_untracked(ScanQueue::is_empty) {
+            let has_queued =
+                !self.queue.with_untracked(ScanQueue::is_empty) || self.queued_elsewhere.get_untracked() > 0;
+            if is_visible() || has_queued {
                 self.poll();
             }
         });
@@ -256,7 +277,8 @@ impl Gate {
         if !admitted_codes.is_empty() {
             let codes = admitted_codes.iter().map(ToString::to_string).collect();
             let queued = QueuedScan { scan, codes, at_ms: clock::device_ms() as i64 };
-            let has_room = self.queue.try_update(|queue| queue.push(&seal, queued)).unwrap_or(false);
+            let theatre = self.theatre.get_value();
+            let has_room = self.queue.try_update(|queue| queue.push(&theatre, &seal, queued)).unwrap_or(false);
             if !has_room {
                 return cannot(say!("door.queue_full"));
             }
@@ -322,15 +344,23 @@ impl Gate {
         None
     }
 
-    /// Renames the device. `false` for an invalid name.
-    pub fn rename(self, name: &str) -> bool {
-        let Some(name) = device_name(name) else { return false };
-        self.device.update(|device| device.name = name.to_owned());
+    /// Renames the device. If a scanner typed a ticket instead of a name, the answer asks for another scan.
+    ///
+    /// # Errors
+    /// [`RenameError`].
+    pub fn rename(self, name: &str) -> Result<(), RenameError> {
+        let checked = check_name(name);
+        if checked == Err(RenameError::IsTicket) {
+            let advice = say!("door.scan_again");
+            self.show_outcome(ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), vec![advice]));
+        }
+        let name = checked?.to_owned();
+        self.device.update(|device| device.name = name);
         self.device.with_untracked(offline::save_device);
-        true
+        Ok(())
     }
 
-    /// Loads the door's state. With a network also sends the queue and renews the list.
+    /// Loads the door's state. With a network also sends the queues and renews the list.
     fn poll(self) {
         if self.is_polling.get_value() {
             return;
@@ -344,6 +374,9 @@ impl Gate {
                     self.is_uncontacted.set(false);
                     self.send_queue().await;
                     self.renew_list().await;
+                    if self.link.get_untracked() == ServerLink::Up {
+                        self.send_other_queues().await;
+                    }
                 }
                 Err(failure) if failure.may_pass() => {
                     self.link.set(ServerLink::Down);
@@ -375,23 +408,13 @@ impl Gate {
         let mut has_settled = false;
         while let Some((seal, scans)) = self.queue.with_untracked(ScanQueue::batch) {
             let ids: Vec<Uuid> = scans.iter().map(|scan| scan.scan).collect();
-            let sent = scans.clone();
-            let request = SettleRequest {
-                device: self.device.get_untracked(),
-                seal,
-                sent_at_ms: clock::device_ms() as i64,
-                scans,
-            };
-            let path = format!("{}/settlements", self.base.get_value());
-            match calls::change::<Settlement>(&path, &ids::new_key(), &request).await {
+            match self.settle(&self.base.get_value(), seal, scans.clone()).await {
                 Ok(settled) => {
                     has_settled = true;
-                    self.record_settled(&sent, &settled);
+                    self.record_settled(&scans, &settled);
                     self.queue.update(|queue| queue.remove_settled(&ids));
                     self.save_queue();
-                    if self.queue.with_untracked(|queue| queue.aside().is_empty()) {
-                        self.stuck.set(None);
-                    }
+                    self.clear_stuck();
                 }
                 Err(failure) if failure.may_pass() => {
                     self.link.set(ServerLink::Down);
@@ -408,6 +431,65 @@ impl Gate {
         }
         if has_settled && let Ok(view) = calls::get::<DoorView>(&self.base.get_value()).await {
             self.view.set(Some(view));
+        }
+    }
+
+    /// Sends the stored queues of other shows, whose doors may never be opened again.
+    async fn send_other_queues(self) {
+        for show in offline::other_queued_shows(self.show) {
+            match self.send_stored_queue(show).await {
+                Ok(()) => {}
+                Err(failure) if failure.may_pass() => break,
+                Err(failure) => self.stuck.set(Some(failure_words(&failure))),
+            }
+        }
+        self.queued_elsewhere.set(offline::count_queued_elsewhere(self.show));
+    }
+
+    /// Sends the stored queue of another show batch by batch. A tab with that show's door may send the same scans at
+    /// the same time: the server records each scan id once.
+    ///
+    /// # Errors
+    /// The [`Failure`] after which later batches are not sent.
+    async fn send_stored_queue(self, show: Uuid) -> Result<(), Failure> {
+        loop {
+            let mut queue = offline::queue(show);
+            self.refused_elsewhere.with_value(|refused| queue.put_aside(refused));
+            let Some((seal, scans)) = queue.batch() else { return Ok(()) };
+            let theatre = queue.theatre().map_or_else(|| self.theatre.get_value(), str::to_owned);
+            let ids: Vec<Uuid> = scans.iter().map(|scan| scan.scan).collect();
+            match self.settle(&base_of(&theatre, show), seal, scans).await {
+                Ok(_) => {
+                    // Read again: the tab of that show may have added scans meanwhile.
+                    let mut queue = offline::queue(show);
+                    queue.remove_settled(&ids);
+                    if !offline::save_queue(show, &queue) {
+                        return Ok(());
+                    }
+                    self.clear_stuck();
+                }
+                Err(failure) if !failure.may_pass() && is_final(failure.status()) => {
+                    self.stuck.set(Some(failure_words(&failure)));
+                    self.refused_elsewhere.update_value(|refused| refused.extend(ids));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Sends a batch to the door at this address.
+    async fn settle(self, base: &str, seal: ListSeal, scans: Vec<QueuedScan>) -> Result<Settlement, Failure> {
+        let device = self.device.get_untracked();
+        let request = SettleRequest { device, seal, sent_at_ms: clock::device_ms() as i64, scans };
+        calls::change(&format!("{base}/settlements"), &ids::new_key(), &request).await
+    }
+
+    /// Clears the error if no scan is left that the server refused.
+    fn clear_stuck(self) {
+        let has_refused = self.queue.with_untracked(|queue| !queue.aside().is_empty())
+            || self.refused_elsewhere.with_value(|refused| !refused.is_empty());
+        if !has_refused {
+            self.stuck.set(None);
         }
     }
 
@@ -453,6 +535,20 @@ impl Gate {
     }
 }
 
+/// Address of a show's door in the API.
+fn base_of(theatre: &str, show: Uuid) -> String {
+    format!("/api/v1/theatres/{theatre}/door/shows/{show}")
+}
+
+/// Checks a name for a device, and returns it trimmed.
+fn check_name(text: &str) -> Result<&str, RenameError> {
+    // A scanner may type in lower case, and after an earlier name.
+    if text.to_ascii_uppercase().contains(TICKET_PREFIX) {
+        return Err(RenameError::IsTicket);
+    }
+    device_name(text).ok_or(RenameError::Invalid)
+}
+
 /// Returns true if a refusal is final: not one that a sign-in, a permission or a wait can change.
 const fn is_final(status: u16) -> bool {
     matches!(status, 400..=499) && !matches!(status, 401 | 403 | 408 | 429)
@@ -483,6 +579,18 @@ mod tests {
             assert_ne!(outcome.words, fault, "{language:?}");
             let shown = outcome.detail.unwrap_or(outcome.words);
             assert_eq!(shown, "The list is none of ours.", "{language:?}");
+        }
+    }
+
+    #[test]
+    fn a_ticket_is_refused_as_the_name_of_a_device() {
+        for (text, checked) in [
+            (" Left door ", Ok("Left door")),
+            ("", Err(RenameError::Invalid)),
+            ("ROWLOCK1|0123456789ABCDEFGHJKMNPQRS|C7|A", Err(RenameError::IsTicket)),
+            ("Left doorrowlock1~0123456789abcdefghjkmn", Err(RenameError::IsTicket)),
+        ] {
+            assert_eq!(check_name(text), checked, "{text:?}");
         }
     }
 

@@ -27,7 +27,7 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
 use self::camera::Camera;
-use self::gate::{Gate, ServerLink};
+use self::gate::{Gate, RenameError, ServerLink};
 use self::outcome::{ScanOutcome, Tone, UndoableAdmission};
 use super::error_text;
 use crate::browser::{self, events, ids};
@@ -72,6 +72,14 @@ fn keep_focus() {
     });
 }
 
+/// Moves the focus from this control to the code field, for the next text of a scanner. Focus elsewhere stays.
+async fn return_focus(control: &'static str) {
+    events::after(0).await;
+    if browser::has_focus_in(control) {
+        browser::focus_first("#door-code");
+    }
+}
+
 fn parts(gate: Gate) -> impl IntoView {
     view! {
         {bar(gate)}
@@ -112,6 +120,12 @@ fn bar(gate: Gate) -> impl IntoView {
             </p>
             <p class="door-queue" data-testid="door-queue" data-waiting=move || waiting.get()>
                 {move || (waiting.get() > 0).then(|| say!("door.waiting", count = waiting.get()))}
+            </p>
+            <p class="door-queue" data-testid="door-queue-elsewhere" data-waiting=move || gate.queued_elsewhere.get()>
+                {move || {
+                    let count = gate.queued_elsewhere.get();
+                    (count > 0).then(|| say!("door.waiting_elsewhere", count = count))
+                }}
             </p>
             <p class="field-error" role="alert" data-testid="door-stuck">
                 {move || gate.stuck.get().map(|why| {
@@ -168,7 +182,7 @@ fn shape(tone: Tone) -> impl IntoView {
 }
 
 fn form(gate: Gate) -> impl IntoView {
-    let field = NodeRef::<Input>::new();
+    let (field, is_camera_on) = (NodeRef::<Input>::new(), RwSignal::new(false));
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         if let Some(field) = field.get_untracked() {
@@ -182,19 +196,20 @@ fn form(gate: Gate) -> impl IntoView {
         <form class="door-form" on:submit=submit novalidate>
             <div class="field">
                 <label for=FIELD>{say!("door.code")}</label>
+                // While the camera is on, the focused field opens no on-screen keyboard, which would cover the picture.
                 <input id=FIELD node_ref=field r#type="text" autocomplete="off" autocapitalize="characters" spellcheck="false"
-                    enterkeyhint="done" dir="ltr" />
+                    inputmode=move || is_camera_on.get().then_some("none") enterkeyhint="done" dir="ltr" />
             </div>
             <button type="submit" class="button" data-testid="door-check">{say!("door.check")}</button>
         </form>
-        {Gate::has_camera().then(|| camera_part(gate))}
+        {Gate::has_camera().then(|| camera_part(gate, is_camera_on))}
     }
 }
 
-fn camera_part(gate: Gate) -> impl IntoView {
+fn camera_part(gate: Gate, is_on: RwSignal<bool>) -> impl IntoView {
     let video = NodeRef::<Video>::new();
     let camera = StoredValue::new_local(None::<Camera>);
-    let (is_on, error) = (RwSignal::new(false), RwSignal::new(None::<String>));
+    let error = RwSignal::new(None::<String>);
     let cannot = move || {
         camera.set_value(None);
         is_on.set(false);
@@ -205,6 +220,7 @@ fn camera_part(gate: Gate) -> impl IntoView {
         if is_on.get_untracked() {
             camera.set_value(None);
             is_on.set(false);
+            spawn_local(return_focus(".door-camera"));
             return;
         }
         let Some(video) = video.get_untracked() else { return };
@@ -215,6 +231,7 @@ fn camera_part(gate: Gate) -> impl IntoView {
                 Some(_) => {}
                 None => cannot(),
             }
+            return_focus(".door-camera").await;
         });
     };
     view! {
@@ -336,22 +353,39 @@ fn undo_form(gate: Gate, undo: UndoableAdmission, undoing: RwSignal<Option<Undoa
 
 /// The device's name, and the sound.
 fn device(gate: Gate) -> impl IntoView {
-    let error = RwSignal::new(None::<String>);
+    let (field, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<String>));
+    let name = move || gate.device.with_untracked(|device| device.name.clone());
     let rename = move |event: Event| {
-        let fits = gate.rename(&event_target_value(&event));
-        error.set((!fits).then(|| say!("door.device_wrong")));
+        match gate.rename(&event_target_value(&event)) {
+            Ok(()) => {}
+            Err(RenameError::Invalid) => {
+                error.set(Some(say!("door.device_wrong")));
+                return;
+            }
+            Err(RenameError::IsTicket) => {
+                if let Some(field) = field.get_untracked() {
+                    field.set_value(&name());
+                }
+            }
+        }
+        error.set(None);
+        spawn_local(return_focus("#door-device"));
+    };
+    let toggle_sound = move |_: MouseEvent| {
+        gate.is_loud.update(|loud| *loud = !*loud);
+        spawn_local(return_focus(".door-device"));
     };
     view! {
         <section class="door-device">
             <div class="field">
                 <label for="door-device">{say!("door.device")}</label>
-                <input id="door-device" r#type="text" maxlength="40" autocomplete="off"
+                <input id="door-device" node_ref=field r#type="text" maxlength="40" autocomplete="off"
                     aria-invalid=move || error.with(Option::is_some).then_some("true") aria-describedby="door-device-error"
-                    prop:value=gate.device.with_untracked(|device| device.name.clone()) on:change=rename />
+                    prop:value=name() on:change=rename />
                 <p class="field-error" id="door-device-error" role="alert">{move || error.get()}</p>
             </div>
             <button type="button" class="button button-quiet" data-testid="door-sound"
-                aria-pressed=move || gate.is_loud.get().to_string() on:click=move |_| gate.is_loud.update(|loud| *loud = !*loud)>
+                aria-pressed=move || gate.is_loud.get().to_string() on:click=toggle_sound>
                 {say!("door.sound")}
             </button>
         </section>

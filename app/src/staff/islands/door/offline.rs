@@ -3,7 +3,7 @@
 //!
 //! The device stores only digests and device names, except the codes of queued scans, which are used tickets.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use domain::api::door::{DoorDevice, DoorList, ListSeal, QueuedScan};
 use domain::door::{Code, MAX_QUEUED_SCANS, MAX_SETTLED_SCANS, digest};
@@ -102,9 +102,12 @@ impl TicketList {
     }
 }
 
-/// A scan, with the seal of the list that allowed it.
+/// A scan, with the theatre of its show and the seal of the list that allowed it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct QueuedEntry {
+    /// Empty in queues stored by earlier versions.
+    #[serde(default)]
+    theatre: String,
     seal: ListSeal,
     scan: QueuedScan,
     /// Refused finally by the server. After a reload it is sent once more.
@@ -119,12 +122,17 @@ pub struct ScanQueue(VecDeque<QueuedEntry>);
 impl ScanQueue {
     /// Adds a scan. `false` if the queue is full: then no one may be admitted.
     #[must_use]
-    pub fn push(&mut self, seal: &ListSeal, scan: QueuedScan) -> bool {
+    pub fn push(&mut self, theatre: &str, seal: &ListSeal, scan: QueuedScan) -> bool {
         if self.is_full() {
             return false;
         }
-        self.0.push_back(QueuedEntry { seal: seal.clone(), scan, is_aside: false });
+        self.0.push_back(QueuedEntry { theatre: theatre.to_owned(), seal: seal.clone(), scan, is_aside: false });
         true
+    }
+
+    /// The theatre of the show; `None` if it is unknown.
+    pub fn theatre(&self) -> Option<&str> {
+        self.0.front().map(|entry| &*entry.theatre).filter(|theatre| !theatre.is_empty())
     }
 
     pub fn is_full(&self) -> bool {
@@ -175,8 +183,20 @@ impl ScanQueue {
 
 const DEVICE: &str = "rowlock-door-device";
 
+/// Name of a stored value of a show. `frontend/static/sign-out.js` recognises queues by it.
 fn of_show(what: &str, show: Uuid) -> String {
     format!("rowlock-door-{what}-{show}")
+}
+
+/// The show of a stored value of this kind.
+fn show_of(what: &str, name: &str) -> Option<Uuid> {
+    let show = name.strip_prefix("rowlock-door-")?.strip_prefix(what)?.strip_prefix('-')?;
+    Uuid::parse_str(show).ok()
+}
+
+/// The show of a stored list, or of the admissions since.
+fn listed_show(name: &str) -> Option<Uuid> {
+    show_of("list", name).or_else(|| show_of("here", name))
 }
 
 fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
@@ -186,6 +206,15 @@ fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
 /// Stores a value. `false` without space: it then lasts as long as the page.
 fn write(name: &str, what: &impl Serialize) -> bool {
     serde_json::to_string(what).is_ok_and(|text| storage::DEVICE.write(name, &text))
+}
+
+/// Stores a value of a show. Without space evicts the lists of other shows and tries once more.
+fn write_or_evict(what: &str, show: Uuid, value: &impl Serialize) -> bool {
+    let name = of_show(what, show);
+    write(&name, value) || {
+        listed_shows().into_iter().filter(|other| *other != show).for_each(remove_list);
+        write(&name, value)
+    }
 }
 
 pub fn device() -> Option<DoorDevice> {
@@ -204,14 +233,14 @@ pub fn list(show: Uuid) -> Option<TicketList> {
 
 /// Stores a list. Without space the previous one is removed too, because it would show later admissions as open.
 pub fn save_list(show: Uuid, list: &DoorList) {
-    if !write(&of_show("list", show), list) {
+    if !write_or_evict("list", show, list) {
         remove_list(show);
     }
 }
 
 /// Stores admissions since the list. Without space the list is removed.
 pub fn save_admitted(show: Uuid, here: &[&str]) {
-    if !write(&of_show("here", show), &here) {
+    if !write_or_evict("here", show, &here) {
         remove_list(show);
     }
 }
@@ -222,23 +251,29 @@ pub fn remove_list(show: Uuid) {
     storage::DEVICE.remove(&of_show("here", show));
 }
 
-/// Removes the lists of other shows, which would fill the device. Their queues stay.
-pub fn remove_other_lists(show: Uuid) {
-    storage::DEVICE
-        .names()
-        .iter()
-        .filter(|name| is_list_of_another(name, show))
-        .for_each(|name| storage::DEVICE.remove(name));
+/// Removes the expired lists of all shows, with the admissions since. Queues stay.
+pub fn remove_expired_lists(now: Timestamp) {
+    let expired = listed_shows().into_iter().filter(|show| list(*show).is_none_or(|list| !list.is_valid(now)));
+    expired.for_each(remove_list);
 }
 
-fn is_list_of_another(name: &str, show: Uuid) -> bool {
-    ["list", "here"]
-        .iter()
-        .any(|what| name.starts_with(&format!("rowlock-door-{what}-")) && name != of_show(what, show))
+fn listed_shows() -> BTreeSet<Uuid> {
+    storage::DEVICE.names().iter().filter_map(|name| listed_show(name)).collect()
 }
 
 pub fn queue(show: Uuid) -> ScanQueue {
     read(&of_show("queue", show)).unwrap_or_default()
+}
+
+/// The other shows with a queue on this device.
+pub fn other_queued_shows(show: Uuid) -> Vec<Uuid> {
+    let names = storage::DEVICE.names();
+    names.iter().filter_map(|name| show_of("queue", name)).filter(|other| *other != show).collect()
+}
+
+/// Number of queued scans of other shows on this device.
+pub fn count_queued_elsewhere(show: Uuid) -> usize {
+    other_queued_shows(show).into_iter().map(|other| queue(other).len()).sum()
 }
 
 /// Stores the queue. `false` if it could not be stored.
@@ -247,7 +282,7 @@ pub fn save_queue(show: Uuid, queue: &ScanQueue) -> bool {
         storage::DEVICE.remove(&of_show("queue", show));
         return true;
     }
-    write(&of_show("queue", show), queue)
+    write_or_evict("queue", show, queue)
 }
 
 #[cfg(test)]
@@ -267,7 +302,7 @@ mod tests {
     fn scans_are_batched_in_order_by_list_without_loss() {
         let mut queue = ScanQueue::default();
         for number in 0..MAX_SETTLED_SCANS + 3 {
-            assert!(queue.push(&seal(i64::from(number > MAX_SETTLED_SCANS)), scan(number)));
+            assert!(queue.push("aurora", &seal(i64::from(number > MAX_SETTLED_SCANS)), scan(number)));
         }
         assert!(queue.has("") && !queue.has("another"));
         assert_eq!(queue.tickets(), 2 * (MAX_SETTLED_SCANS + 3));
@@ -288,7 +323,7 @@ mod tests {
     fn refused_scans_stay_and_do_not_block_others() {
         let mut queue = ScanQueue::default();
         for number in 0..3 {
-            assert!(queue.push(&seal(i64::from(number > 0)), scan(number)));
+            assert!(queue.push("aurora", &seal(i64::from(number > 0)), scan(number)));
         }
         queue.put_aside(&[Uuid::from_u128(0)]);
         let (of_list, scans) = queue.batch().expect("those behind");
@@ -304,9 +339,9 @@ mod tests {
     fn a_full_queue_rejects_scans() {
         let mut queue = ScanQueue::default();
         for number in 0..MAX_QUEUED_SCANS {
-            assert!(queue.push(&seal(0), scan(number)));
+            assert!(queue.push("aurora", &seal(0), scan(number)));
         }
-        assert!(queue.is_full() && !queue.push(&seal(0), scan(0)));
+        assert!(queue.is_full() && !queue.push("aurora", &seal(0), scan(0)));
         assert_eq!(queue.len(), MAX_QUEUED_SCANS);
     }
 
@@ -353,19 +388,30 @@ mod tests {
     }
 
     #[test]
-    fn only_lists_of_other_shows_are_removed_and_never_a_queue() {
-        let (here, there) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        for (name, is_removed) in [
-            (of_show("list", there), true),
-            (of_show("here", there), true),
-            (of_show("queue", there), false),
-            (of_show("list", here), false),
-            (of_show("here", here), false),
-            (of_show("queue", here), false),
-            (DEVICE.to_owned(), false),
-            ("rowlock-language".to_owned(), false),
+    fn stored_names_identify_the_show_of_a_list_or_queue() {
+        let show = Uuid::from_u128(1);
+        for (name, listed, queued) in [
+            (of_show("list", show), Some(show), None),
+            (of_show("here", show), Some(show), None),
+            (of_show("queue", show), None, Some(show)),
+            (DEVICE.to_owned(), None, None),
+            ("rowlock-door-queue-1".to_owned(), None, None),
+            ("rowlock-language".to_owned(), None, None),
         ] {
-            assert_eq!(is_list_of_another(&name, here), is_removed, "{name}");
+            assert_eq!((listed_show(&name), show_of("queue", &name)), (listed, queued), "{name}");
         }
+    }
+
+    #[test]
+    fn a_queue_has_its_theatre_and_one_of_an_earlier_version_has_none() {
+        let mut queue = ScanQueue::default();
+        assert!(queue.push("aurora", &seal(0), scan(0)));
+        assert_eq!(queue.theatre(), Some("aurora"));
+        let stored = serde_json::to_string(&queue).expect("JSON");
+        let earlier = stored.replace(r#""theatre":"aurora","#, "");
+        assert_ne!(earlier, stored);
+        let earlier: ScanQueue = serde_json::from_str(&earlier).expect("JSON");
+        assert_eq!((earlier.len(), earlier.theatre()), (1, None));
+        assert_eq!(ScanQueue::default().theatre(), None);
     }
 }

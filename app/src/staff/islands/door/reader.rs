@@ -6,7 +6,7 @@
 use std::cell::Cell;
 
 use leptos::wasm_split::{SplitLoaderError, wasm_split};
-use rqrr::PreparedImage;
+use rqrr::{Point, PreparedImage};
 
 /// Longest side of an examined picture, pixels. A group code (about 70 modules) that fills half its height has three
 /// pixels per module; more would only take longer.
@@ -67,26 +67,43 @@ pub fn grey(colours: &[u8]) -> Vec<u8> {
     colours.chunks_exact(4).map(light).collect()
 }
 
-/// The first readable code in a greyscale picture of this width.
+/// The readable codes in a greyscale picture of this width, the nearest to its middle first.
 #[must_use]
-pub fn first_code(picture: &[u8], width: usize) -> Option<String> {
-    let height = picture.len().checked_div(width)?;
+pub fn codes(picture: &[u8], width: usize) -> Vec<String> {
+    let height = picture.len().checked_div(width).unwrap_or_default();
     if width.min(height) < MIN_SIDE_PX as usize {
-        return None;
+        return Vec::new();
     }
     let mut prepared = PreparedImage::prepare_from_greyscale(width, height, |x, y| picture[y * width + x]);
-    prepared.detect_grids().iter().find_map(|grid| {
+    let mut grids = prepared.detect_grids();
+    let middle = (width as f64 / 2.0, height as f64 / 2.0);
+    grids.sort_by(|one, other| distance(&one.bounds, middle).total_cmp(&distance(&other.bounds, middle)));
+    let texts = grids.iter().filter_map(|grid| {
         let mut text = Vec::new();
         grid.decode_to(&mut text).ok()?;
         // An unknown text encoding of a name does not make the ticket invalid.
         Some(String::from_utf8_lossy(&text).into_owned())
-    })
+    });
+    texts.collect()
 }
 
-/// The same, in the chunk.
+/// The readable code that is nearest to the middle of a picture, as in [`codes`].
+#[must_use]
+pub fn first_code(picture: &[u8], width: usize) -> Option<String> {
+    codes(picture, width).into_iter().next()
+}
+
+/// Distance of the middle of a code from a point, pixels. Corners of a misread code may be anywhere.
+fn distance(corners: &[Point; 4], (x, y): (f64, f64)) -> f64 {
+    let across = corners.iter().map(|corner| f64::from(corner.x)).sum::<f64>() / 4.0;
+    let down = corners.iter().map(|corner| f64::from(corner.y)).sum::<f64>() / 4.0;
+    (across - x).hypot(down - y)
+}
+
+/// As [`codes`], in the chunk.
 #[wasm_split(reader, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub fn read(picture: Vec<u8>, width: usize) -> Result<Option<String>, SplitLoaderError> {
-    Ok(first_code(&picture, width))
+pub fn read(picture: Vec<u8>, width: usize) -> Result<Vec<String>, SplitLoaderError> {
+    Ok(codes(&picture, width))
 }
 
 #[cfg(test)]
@@ -128,6 +145,15 @@ mod tests {
         assert_eq!((white, black), (255, 0));
         assert!(green > blue);
         assert_eq!(grey(&[1, 2, 3]), [0_u8; 0], "half a pixel is none");
+    }
+
+    #[test]
+    fn distance_is_measured_between_middles() {
+        let square =
+            |left: i32, top: i32| [(0, 0), (10, 0), (10, 10), (0, 10)].map(|(x, y)| Point { x: left + x, y: top + y });
+        assert_eq!(distance(&square(0, 0), (5.0, 5.0)), 0.0);
+        assert_eq!(distance(&square(3, -4), (5.0, 5.0)), 5.0);
+        assert!(distance(&[Point { x: i32::MAX, y: i32::MIN }; 4], (0.0, 0.0)).is_finite());
     }
 
     #[test]
