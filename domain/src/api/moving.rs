@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use strum::EnumString;
+use uuid::Uuid;
 
 /// `GET …/programme/{show}/move`: previews a move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,13 @@ pub struct MoveRequest {
     /// New start, for drafts only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<DraftStart>,
+    /// Version of the show in the preview. The move is refused if it has another one now. Not used with a start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Layout of the target screen in the preview. The move is refused if the screen has another one now. Not used with
+    /// a start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Uuid>,
     /// The reason in one line. Buyers read it.
     pub reason: String,
 }
@@ -66,6 +74,10 @@ pub struct MovePreview {
     pub screen: String,
     /// Name of the target screen.
     pub screen_name: String,
+    /// Version of the show.
+    pub version: u32,
+    /// Layout of the target screen.
+    pub layout: Uuid,
     /// Number of seats and places there.
     pub seats: u32,
     /// Bookings that keep the same places.

@@ -159,6 +159,10 @@ pub struct OrganisedShow {
     /// The last move to another screen. Present only when a single show is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<MoveView>,
+    /// Prices by category that a draft kept in its move, where the tariff has others for its new start, minor units.
+    /// Present only in the response to the move.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept_prices: BTreeMap<String, i64>,
 }
 
 /// `POST …/programme/{show}/defective-seats`: takes seats out of sale.

@@ -234,7 +234,7 @@ async fn week(
     from: StaffRequest<Organisers>,
     ApiQuery(query): ApiQuery<WeekQuery>,
 ) -> ApiResult<Json<Vec<OrganisedShow>>> {
-    Ok(Json(shows::week(&state, &from.theatre, query.from.as_deref()).await?.1))
+    Ok(Json(shows::week(&state, &from.theatre, query.from.as_deref()).await?.shows))
 }
 
 /// Plan weeks of shows by a pattern, all or none.

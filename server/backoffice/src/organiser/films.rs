@@ -24,9 +24,9 @@ const MAX_CHOICES: i64 = 1_000;
 const ADDED_BY_THEATRE: Allowance = Allowance { name: "films-theatre", burst: 100, each_ms: 24 * 60 * MINUTE_MS / 100 };
 /// Audit action of an added film.
 const ADDED: &str = "film_added";
-/// Kind of an added film in the subject of its audit entry.
+/// Prefix of the subject of its audit entry; the id follows.
 const SUBJECT: &str = "film ";
-/// Number of the last audit entries of a theatre in which the list looks for films that it added and does not show yet.
+/// Number of a theatre's latest audit entries that are searched for the films it added.
 const MAX_AUDIT_ENTRIES: i64 = 5_000;
 /// Number of poster hues: degrees of a circle.
 const HUES: u16 = 360;
@@ -88,7 +88,8 @@ async fn load_choices(connection: &mut PgConnection, theatre: &str) -> sqlx::Res
                    FROM films film
                    LEFT JOIN (SELECT DISTINCT show.film_id
                               FROM shows show JOIN screens screen ON screen.id = show.screen_id
-                              WHERE screen.theatre_id = $1) own ON own.film_id = film.id
+                              -- The condition of the index by screen.
+                              WHERE screen.theatre_id = $1 AND NOT show.called_off) own ON own.film_id = film.id
                    ORDER BY (film.id = ANY($2)) DESC, (own.film_id IS NOT NULL) DESC,
                             (SELECT max(local_date) FROM shows WHERE film_id = film.id) DESC NULLS LAST,
                             film.title, film.id

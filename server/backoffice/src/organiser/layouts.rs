@@ -37,7 +37,7 @@ static UPLOADS: Semaphore = Semaphore::const_new(4);
 /// in memory.
 static PARSING: Semaphore = Semaphore::const_new(1);
 /// Maximum wait for the slot of an upload, and for the parsing slot.
-const TURN_DEADLINE: Duration = Duration::from_secs(5);
+const SLOT_DEADLINE: Duration = Duration::from_secs(5);
 /// Deadline for the body of an upload, so that a slow client gives its slot back. At 14 Mbit/s, a file of
 /// [`MAX_FILE_BYTES`] arrives in this time.
 const BODY_DEADLINE: Duration = Duration::from_secs(20);
@@ -59,7 +59,7 @@ pub type UploadSlot = SemaphorePermit<'static>;
 /// # Errors
 /// 503 while too many other uploads are in memory, 400 for a body that does not arrive in time.
 pub async fn read_upload<T>(reading: impl Future<Output = T>) -> ApiResult<(T, UploadSlot)> {
-    let slot = take_turn(&UPLOADS).await?;
+    let slot = wait_for_slot(&UPLOADS).await?;
     let body = tokio::time::timeout(BODY_DEADLINE, reading).await.map_err(|_| {
         let detail = format!("The file did not arrive within {} seconds. Please try again.", BODY_DEADLINE.as_secs());
         Problem::new(Code::Malformed, detail)
@@ -67,12 +67,12 @@ pub async fn read_upload<T>(reading: impl Future<Output = T>) -> ApiResult<(T, U
     Ok((body, slot))
 }
 
-/// Waits for a permit.
+/// Waits for a slot.
 ///
 /// # Errors
 /// 503 when none is free in time.
-async fn take_turn(of: &'static Semaphore) -> ApiResult<SemaphorePermit<'static>> {
-    tokio::time::timeout(TURN_DEADLINE, of.acquire())
+async fn wait_for_slot(slots: &'static Semaphore) -> ApiResult<SemaphorePermit<'static>> {
+    tokio::time::timeout(SLOT_DEADLINE, slots.acquire())
         .await
         .map_err(|_| Problem::new(Code::Overloaded, "Another file is being read. Please try again in a moment."))?
         .map_err(|cause| Problem::internal(&cause))
@@ -207,10 +207,10 @@ async fn store(
 
 /// Parses a file on a blocking thread, one file at a time.
 async fn read(file: File) -> ApiResult<Imported> {
-    let turn = take_turn(&PARSING).await?;
+    let slot = wait_for_slot(&PARSING).await?;
     let reading = tokio::task::spawn_blocking(move || {
-        // The permit is held until parsing ends, even if the client disconnects earlier.
-        let _turn = turn;
+        // The slot is held until parsing ends, even if the client disconnects earlier.
+        let _slot = slot;
         let LayoutImport { name, may_relabel, focus, plan } = file.read()?;
         let name = if name.trim().is_empty() { "Room".to_owned() } else { name };
         let mut imported = files::import(plan, &name, may_relabel).map_err(refused)?;

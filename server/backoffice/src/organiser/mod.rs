@@ -27,7 +27,8 @@ pub use layouts::{
 };
 pub use screens::{create as create_screen, list as screens, publish};
 pub use shows::{
-    call_off, change_terms, instant, move_show, plan as plan_shows, preview_move, show, week, withdraw_seats,
+    WeekOfShows, call_off, change_terms, instant, move_show, own_prices, plan as plan_shows, preview_move, show, week,
+    withdraw_seats,
 };
 pub use standing::{
     ScreenHouseSeat, keep as keep_standing_seats, list as standing_seats, of_room as standing_in,

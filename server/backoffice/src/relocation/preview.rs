@@ -13,14 +13,14 @@ use http::{ApiResult, Problem};
 /// Maximum number of bookings in a preview.
 const MAX_LINES: usize = 100;
 
-/// Previews the move of a show to this screen (slug and name) and layout at these prices; `answer_until` is the deadline of
-/// offers, local time. Changes nothing.
+/// Previews the move of a show of this version to this screen (slug and name) and layout at these prices. Changes
+/// nothing. `answer_until` is the deadline of offers, local time.
 ///
 /// # Errors
 /// 404 for an unknown show, 400 when a category has no price.
 pub async fn preview(
     state: &BackofficeState,
-    show: Uuid,
+    (show, version): (Uuid, u32),
     (screen, screen_name, layout): (&str, String, Uuid),
     prices: &BTreeMap<String, i64>,
     answer_until: String,
@@ -49,6 +49,8 @@ pub async fn preview(
     Ok(MovePreview {
         screen: screen.to_owned(),
         screen_name,
+        version,
+        layout,
         same: count(same.iter().map(|mover| mover.row)),
         offered: count(others.iter().map(|mover| mover.row)),
         refunded: count(unplaced.iter().copied()),

@@ -17,7 +17,9 @@ pub use prices::{PRICE, PriceLine, prices_page, read_tariff, tariff_form};
 pub use programme::{film_request, films_page, new_plan, planning_page, shows_request};
 pub use rehearsal::{RehearsalPage, ShownRehearsal, rehearsal_request};
 pub use rooms::{DrawnRoom, NEW_SCREEN, PUBLISH, Preview, drawing_board_page, room_page, screens_page};
-pub use show::{CANCEL, DEFECTS, ShowPage, TERMS, defects_request, move_page, show_form, terms_request};
+pub use show::{
+    CANCEL, DEFECTS, ShowPage, TERMS, WithdrawnSeats, defects_request, move_page, show_form, terms_request,
+};
 pub use waiting_room::{OPENS, PER_SECOND, RoomPart, WaitingRoomPage, WaitingRoomState};
 
 use domain::api::organiser::Sales;

@@ -71,6 +71,17 @@ pub fn defects_request(form: &Form) -> DefectiveSeatsRequest {
     }
 }
 
+/// The result of taking defective seats off sale.
+#[derive(Clone, Debug)]
+pub struct WithdrawnSeats {
+    /// Number of shows in which they were taken off sale.
+    pub shows: u32,
+    /// Number of bookings that lose such a seat.
+    pub bookings: u32,
+    /// Shows whose room lacks one of the seats.
+    pub elsewhere: Vec<OrganisedShow>,
+}
+
 /// The page of a show.
 #[derive(Clone, Debug)]
 pub struct ShowPage {
@@ -90,6 +101,8 @@ pub struct ShowPage {
     pub currency: Currency,
     /// True if it has started.
     pub is_over: bool,
+    /// The defective seats that were just taken off sale.
+    pub withdrawn: Option<WithdrawnSeats>,
 }
 
 impl Page for ShowPage {
@@ -98,7 +111,7 @@ impl Page for ShowPage {
     }
 
     fn view(self) -> Markup {
-        let Self { desk, show, prices, terms, form, screens, currency, is_over } = self;
+        let Self { desk, show, prices, terms, form, screens, currency, is_over, withdrawn } = self;
         let title = show.title.clone();
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
         let facts = format!("{} · {} · {}", show.screen_name, show.language, show.format);
@@ -108,6 +121,7 @@ impl Page for ShowPage {
         let prices = prices.collect_view();
         let is_on = show.cancellation.is_none();
         let state = if is_on { sales_words(show.terms.sales) } else { say!("organiser.called_off") };
+        let withdrawn = withdrawn.map(|withdrawn| withdrawn_view(&format!("/staff/{}/shows", desk.theatre), withdrawn));
         let cancellation = show.cancellation.clone().map(progress);
         let is_moving =
             show.moved.as_ref().is_some_and(|moved| matches!(moved.state, MoveState::Closing | MoveState::Carried));
@@ -129,11 +143,32 @@ impl Page for ShowPage {
                 <p><a href=format!("{base}/waiting-room") data-testid="to-waiting-room">{say!("waiting_room.title")}</a></p>
                 <p><a href=format!("{base}/rehearsal") data-testid="to-rehearsal">{say!("rehearsal.title")}</a></p>
             </div>
+            {withdrawn}
             {cancellation}
             {moved}
             {forms}
         };
         frame(&desk, title, tabbed(&desk, Some(Tab::Programme), content.into_markup()))
+    }
+}
+
+fn withdrawn_view(base: &str, withdrawn: WithdrawnSeats) -> impl IntoView + use<> {
+    let WithdrawnSeats { shows, bookings, elsewhere } = withdrawn;
+    let elsewhere = (!elsewhere.is_empty()).then(|| {
+        let links = elsewhere.into_iter().map(|show| {
+            view! { <li><a href=format!("{base}/{}", show.id)><bdi>{show.title}</bdi>" · "{when(&show.starts_local)}</a></li> }
+        });
+        let links = links.collect_view();
+        view! {
+            <p>{say!("organiser.defect_elsewhere")}</p>
+            <ul class="organiser-films" data-testid="withdrawn-elsewhere">{links}</ul>
+        }
+    });
+    view! {
+        <section class="card organiser-card" role="status" data-testid="withdrawn-seats">
+            <p>{say!("organiser.defect_done", shows = shows, bookings = bookings)}</p>
+            {elsewhere}
+        </section>
     }
 }
 
@@ -188,6 +223,10 @@ fn defects_form(base: &str, form: &Form, key: &str) -> impl IntoView + use<> {
             </div>
             {ALL_SHOWS.view(form)}
             {WHY_DEFECTS.view(form)}
+            <label class="organiser-tick organiser-wide" for="defect-sure">
+                <input id="defect-sure" name="sure" r#type="checkbox" value="true" required />
+                <span>{say!("organiser.defect_sure")}</span>
+            </label>
             <button class="button" r#type="submit" data-testid="defective-seats">{say!("organiser.defect")}</button>
         </form>
     }
@@ -250,6 +289,8 @@ fn preview_section(preview: MovePreview, base: &str, form: &Form, key: &str) -> 
             <form class="organiser-form" action=format!("{base}/move") method="post">
                 {hidden("key", key)}
                 {hidden("screen", preview.screen)}
+                {hidden("version", preview.version.to_string())}
+                {hidden("layout", preview.layout.to_string())}
                 {WHY_MOVE.view(form)}
                 <label class="organiser-tick organiser-wide" for="move-sure">
                     <input id="move-sure" name="sure" r#type="checkbox" value="true" required />

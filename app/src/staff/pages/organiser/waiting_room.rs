@@ -22,6 +22,8 @@ const MINUTE_CHARS: usize = 16;
 pub const OPENS: &str = "opens";
 /// The name of the field of the pace.
 pub const PER_SECOND: &str = "per_second";
+/// The name of the hidden field of the version that a form is based on.
+const SEEN: &str = "seen";
 const OPENING: Field = Field::moment(OPENS, "waiting_room.opens").required().marked();
 const PACE: Field = Field::number(PER_SECOND, "waiting_room.pace").required().marked().between(1, MAX_PER_SECOND);
 const WHY: Field = Field::reason("room-reason", "organiser.reason");
@@ -132,7 +134,7 @@ fn off(here: &str, form: &Form, key: &str) -> Markup {
             <h2 id="room-terms" class="organiser-wide">{say!("waiting_room.on_title")}</h2>
             <p class="organiser-wide">{say!("waiting_room.lead")}</p>
             {hidden("key", key)}
-            {hidden("seen", "")}
+            {hidden(SEEN, form.get(SEEN))}
             {OPENING.view(form)}
             {PACE.view(form)}
             {WHY.view(form)}
@@ -152,7 +154,7 @@ fn change(here: &str, room: &WaitingRoomState, form: &Form, key: &str) -> Markup
         <form class="organiser-form card organiser-card" action=format!("{here}/terms") method="post" aria-labelledby="room-terms">
             <h2 id="room-terms" class="organiser-wide">{say!("waiting_room.change")}</h2>
             {hidden("key", key)}
-            {hidden("seen", &room.seen)}
+            {hidden(SEEN, seen_by(form, room))}
             {opens}
             {PACE.view(form)}
             {WHY.view(form)}
@@ -177,7 +179,7 @@ fn end(here: &str, room: WaitingRoomState, form: &Form, key: &str) -> Markup {
                 <li>{say!("waiting_room.off_again")}</li>
             </ul>
             {hidden("key", key)}
-            {hidden("seen", room.seen)}
+            {hidden(SEEN, seen_by(form, &room))}
             {WHY.view(form)}
             <label class="organiser-tick organiser-wide" for="room-sure">
                 <input id="room-sure" name="sure" r#type="checkbox" value="true" required />
@@ -190,6 +192,11 @@ fn end(here: &str, room: WaitingRoomState, form: &Form, key: &str) -> Markup {
         </form>
     }
     .into_markup()
+}
+
+/// The version that a form is based on. A refused form keeps its own, so a second press overwrites no newer change.
+fn seen_by<'a>(form: &'a Form, room: &'a WaitingRoomState) -> &'a str {
+    form.all(SEEN).next().unwrap_or(&room.seen)
 }
 
 /// People waiting: those with a place who were neither called nor left.

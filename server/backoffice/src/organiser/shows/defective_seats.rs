@@ -34,8 +34,6 @@ struct ShowSeats {
     show: Uuid,
     layout: Uuid,
     seats: Vec<SeatIndex>,
-    /// The layout has all requested seats.
-    is_whole: bool,
 }
 
 /// Takes seats out of sale. Their buyers are refunded within seconds; holds lose them at once.
@@ -55,7 +53,7 @@ pub async fn withdraw(
     // Layouts are loaded before the transaction, which must not wait for another connection.
     let scope = (action.theatre, show, request.all_shows);
     let planned = planned_on_screen(&mut *state.pg.acquire().await?, scope, state.clock.now()).await?;
-    let parts = parts_of(state, show, planned, &wanted).await?;
+    let (parts, elsewhere) = parts_of(state, show, planned, &wanted).await?;
 
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
@@ -79,7 +77,7 @@ pub async fn withdraw(
         seats: names.clone(),
         shows: u32::try_from(parts.len()).unwrap_or(u32::MAX),
         bookings: u32::try_from(affected).unwrap_or(u32::MAX),
-        elsewhere: parts.iter().filter(|part| !part.is_whole).map(|part| part.show).take(MAX_NAMED).collect(),
+        elsewhere: elsewhere.into_iter().take(MAX_NAMED).collect(),
     };
     let others = if request.all_shows { format!(" and {} more of its screen", parts.len() - 1) } else { String::new() };
     let subject = format!("show {show}{others}: {}", names.join(", "));
@@ -112,18 +110,18 @@ async fn take_off_map(state: &BackofficeState, part: &ShowSeats) -> ApiResult<()
     }
 }
 
-/// Resolves the labels in each of these shows.
+/// Resolves the labels in each of these shows. Also returns the shows whose layout lacks one of them.
 async fn parts_of(
     state: &BackofficeState,
     show: Uuid,
     planned: Vec<(Uuid, Uuid)>,
     wanted: &BTreeSet<String>,
-) -> ApiResult<Vec<ShowSeats>> {
+) -> ApiResult<(Vec<ShowSeats>, Vec<Uuid>)> {
     if !planned.iter().any(|(id, _)| *id == show) {
         return Err(Problem::new(Code::WrongState, "This show has begun or was cancelled."));
     }
     let mut rooms: BTreeMap<Uuid, BTreeMap<String, SeatIndex>> = BTreeMap::new();
-    let mut parts = Vec::new();
+    let (mut parts, mut elsewhere) = (Vec::new(), Vec::new());
     for (id, layout) in planned {
         if let Entry::Vacant(room) = rooms.entry(layout) {
             let found = state.catalogue.find_show(id).await?;
@@ -143,11 +141,14 @@ async fn parts_of(
         }
         let mut seats: Vec<SeatIndex> = known.values().copied().collect();
         seats.sort_unstable();
+        if seats.len() < wanted.len() {
+            elsewhere.push(id);
+        }
         if !seats.is_empty() {
-            parts.push(ShowSeats { show: id, layout, is_whole: seats.len() == wanted.len(), seats });
+            parts.push(ShowSeats { show: id, layout, seats });
         }
     }
-    Ok(parts)
+    Ok((parts, elsewhere))
 }
 
 /// Returns this show of a theatre, or all planned shows of its screen, each with its layout, by id. Shows that have

@@ -10,9 +10,10 @@ mod week;
 
 pub use defective_seats::withdraw as withdraw_seats;
 pub use moving::{begin as move_show, preview as preview_move};
+pub use moving_drafts::own_prices;
 pub use plan::plan;
 pub use terms::{call_off, change as change_terms};
-pub use week::{show, week};
+pub use week::{WeekOfShows, show, week};
 
 use chrono::{NaiveDateTime, TimeZone};
 use chrono_tz::Tz;

@@ -49,14 +49,16 @@ pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen:
     let prices = prices(state, theatre, &known, &room, zone).await?;
     let until = to_utc(answer_until(state.clock.now(), from_utc(known.starts_at)));
     let until = until.with_timezone(&zone).format(LOCAL_SECOND).to_string();
-    relocation::preview(state, show, (screen, place.name, place.layout_id), &prices, until).await
+    let version = known.terms_version.unsigned_abs();
+    relocation::preview(state, (show, version), (screen, place.name, place.layout_id), &prices, until).await
 }
 
 /// Starts the move of a show. The answer contains the progress; the move continues in the background. With a start,
 /// it moves a draft at once.
 ///
 /// # Errors
-/// As [`preview`]; 409 when the show has begun, was called off or is already being moved.
+/// As [`preview`]; 409 when the show has begun, was called off or is already being moved, or when the show or the
+/// layout has changed since the preview that the request names.
 pub async fn begin(
     state: &BackofficeState,
     action: &StaffAction<'_>,
@@ -90,6 +92,13 @@ pub async fn begin(
             Code::WrongState,
             "Someone else has changed this show in the meantime. Look at it again.",
         ));
+    }
+    // `lock_screens` has compared the layout with that of the screen.
+    let is_previewed = request.version.is_none_or(|version| version == locked.terms_version.unsigned_abs())
+        && request.layout.is_none_or(|layout| layout == place.layout_id);
+    if !is_previewed {
+        let detail = "The show, or the room of that screen, has changed since the preview. Look at the new preview.";
+        return Err(Problem::new(Code::WrongState, detail));
     }
     let requested = RequestedMove {
         show,

@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::VariantName;
 use domain::api::moving::DraftStart;
-use domain::api::organiser::Sales;
-use domain::pricing::Tariff;
+use domain::api::organiser::{OrganisedShow, Sales};
+use domain::pricing::{ShowSlot, Tariff};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -29,7 +29,8 @@ use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
 
-/// Moves a draft; an empty `screen` is its own. Prices that the tariff gave it follow its start; the others stay.
+/// Moves a draft; an empty `screen` is its own. Prices that the tariff gave it follow its start; the others stay, also
+/// those of an earlier tariff. The answer has the prices that differ from the tariff.
 ///
 /// # Errors
 /// 404 for another theatre's show or screen, 400 for a start that is over or skipped by the clocks, or a category without a
@@ -58,9 +59,11 @@ pub(super) async fn move_draft(
     let is_same_screen = known.screen_id == screen;
     let layout = if is_same_screen { known.layout_id } else { place.layout_id };
     let rooms = LayoutPair::load(state, known.layout_id, layout).await?;
-    let own = own_prices(&known, tariff.as_ref(), zone)?;
+    let slots = (slot(known.starts_at, zone, &known.format)?, slot(starts_at, zone, &known.format)?);
+    let own = other_than_tariff(&known.prices.0, tariff.as_ref(), slots.0);
     let moved = MovingShow { starts_at, prices: Json(own), ..known };
     let prices = prices(state, theatre, &moved, &rooms.after, zone).await?;
+    let kept_prices = other_than_tariff(&prices, tariff.as_ref(), slots.1);
 
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
@@ -87,7 +90,7 @@ pub(super) async fn move_draft(
     }
     terms::release_holds(state, show).await?;
     let row = week::find(&mut begun.tx, theatre, show).await?;
-    let view = week::of_row(&mut begun.tx, row).await?;
+    let view = OrganisedShow { kept_prices, ..week::of_row(&mut begun.tx, row).await? };
     let answer = Answer::json(StatusCode::OK, &view)?;
     let local = starts_at.with_timezone(&zone).format(LOCAL_MINUTE).to_string();
     let subject = format!("show {show} to {local} on screen {screen}");
@@ -130,13 +133,24 @@ async fn require_room_opens_in_time(
     Err(Problem::new(Code::WrongState, detail))
 }
 
-/// The prices of a show that are not the tariff's for its current start.
-fn own_prices(show: &MovingShow, tariff: Option<&Tariff>, zone: Tz) -> ApiResult<BTreeMap<String, i64>> {
-    let Some(tariff) = tariff else { return Ok(show.prices.0.clone()) };
-    let slot = slot(show.starts_at, zone, &show.format)?;
+/// Returns the prices of a show that are not the tariff's for its start, minor units by category.
+///
+/// # Errors
+/// 404 for another theatre's show.
+pub async fn own_prices(state: &BackofficeState, theatre: &str, show: Uuid) -> ApiResult<BTreeMap<String, i64>> {
+    let mut connection = state.pg.acquire().await?;
+    let show = load_show(&mut connection, theatre, show).await?;
+    let tariff = tariffs::find_tariff(&mut connection, theatre).await?.map(|(tariff, _)| tariff);
+    let slot = slot(show.starts_at, zone_of(&show.time_zone)?, &show.format)?;
+    Ok(other_than_tariff(&show.prices.0, tariff.as_ref(), slot))
+}
+
+/// The prices that are not the tariff's for this slot.
+fn other_than_tariff(prices: &BTreeMap<String, i64>, tariff: Option<&Tariff>, slot: ShowSlot) -> BTreeMap<String, i64> {
+    let Some(tariff) = tariff else { return prices.clone() };
     let is_of_tariff = |name: &str, minor: i64| tariff.price_minor(name, slot).is_ok_and(|price| price == minor);
-    let own = show.prices.0.iter().filter(|(name, minor)| !is_of_tariff(name, **minor));
-    Ok(own.map(|(name, minor)| (name.clone(), *minor)).collect())
+    let own = prices.iter().filter(|(name, minor)| !is_of_tariff(name, **minor));
+    own.map(|(name, minor)| (name.clone(), *minor)).collect()
 }
 
 /// Gives a locked draft its start on the same screen. `terms_at` stays, because it is the time since which no server sells

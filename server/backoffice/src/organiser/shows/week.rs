@@ -22,17 +22,24 @@ const DAYS: u64 = 7;
 /// Format of local times for programs.
 pub(super) const LOCAL_SECOND: &str = "%Y-%m-%dT%H:%M:%S";
 /// Maximum number of shows per answer.
-const MAX_SHOWS: i64 = 1_000;
+const MAX_SHOWS: usize = 1_000;
 
-/// Returns seven days of a theatre from `from` (default: today), with the first day.
+/// Seven days of a theatre.
+#[derive(Debug)]
+pub struct WeekOfShows {
+    /// The first day.
+    pub from: NaiveDate,
+    /// The first shows by start, at most 1,000.
+    pub shows: Vec<OrganisedShow>,
+    /// True if there are more shows.
+    pub is_cut: bool,
+}
+
+/// Returns seven days of a theatre from `from` (default: today).
 ///
 /// # Errors
 /// 400 for an invalid day.
-pub async fn week(
-    state: &BackofficeState,
-    theatre: &str,
-    from: Option<&str>,
-) -> ApiResult<(NaiveDate, Vec<OrganisedShow>)> {
+pub async fn week(state: &BackofficeState, theatre: &str, from: Option<&str>) -> ApiResult<WeekOfShows> {
     let mut connection = state.pg.acquire().await?;
     let zone = time_zone_of(&mut connection, theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let from = match from.map(str::trim).filter(|text| !text.is_empty()) {
@@ -43,8 +50,10 @@ pub async fn week(
         }
     };
     let last = from.checked_add_days(Days::new(DAYS - 1)).unwrap_or(from);
-    let rows = between(&mut connection, theatre, (from, last)).await?;
-    Ok((from, rows.into_iter().map(view_of).collect::<Result<_, _>>()?))
+    let mut rows = between(&mut connection, theatre, (from, last)).await?;
+    let is_cut = rows.len() > MAX_SHOWS;
+    rows.truncate(MAX_SHOWS);
+    Ok(WeekOfShows { from, shows: rows.into_iter().map(view_of).collect::<Result<_, _>>()?, is_cut })
 }
 
 /// Returns one show of a theatre.
@@ -104,6 +113,7 @@ pub(super) fn view_of(row: OrganisedRow) -> ApiResult<OrganisedShow> {
         sold: count(row.sold),
         cancellation,
         moved: None,
+        kept_prices: BTreeMap::new(),
     })
 }
 
@@ -180,12 +190,14 @@ const ORGANISED: &str = "
       AND ($3::date IS NULL OR show.local_date BETWEEN $3 AND $4)
     ORDER BY show.starts_at, screen.name, show.id LIMIT $5";
 
+/// Returns the shows of these days, at most one more than an answer has.
 async fn between(
     connection: &mut PgConnection,
     theatre: &str,
     days: (NaiveDate, NaiveDate),
 ) -> sqlx::Result<Vec<OrganisedRow>> {
-    sqlx::query_as(ORGANISED).bind_all((theatre, None::<Uuid>, days.0, days.1, MAX_SHOWS)).fetch_all(connection).await
+    let limit = MAX_SHOWS as i64 + 1;
+    sqlx::query_as(ORGANISED).bind_all((theatre, None::<Uuid>, days.0, days.1, limit)).fetch_all(connection).await
 }
 
 pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uuid) -> ApiResult<OrganisedRow> {

@@ -1,7 +1,7 @@
 //! Withdrawal of a defective seat: off sale, a refund, a mail, and no offer of the seat in between.
 
 use super::pages::{PAGES, send};
-use super::{API, organiser, world_with_organiser};
+use super::{API, organiser, post_ok, room, world_with_organiser};
 use crate::box_office::acts;
 use crate::prelude::*;
 
@@ -165,15 +165,19 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     let (world, mut olga) = world_with_organiser(1).await;
     let there = format!("{PAGES}/shows/{}", world.show);
     expect_page(olga.page(&there).await, StatusCode::OK, &["data-testid=\"defective-seats\""]);
-    let form = |key, seats, reason| [("key", key), ("seats", seats), ("reason", reason)];
+    let form = |key, seats, reason| [("key", key), ("seats", seats), ("reason", reason), ("sure", "true")];
     let to = format!("{there}/defective-seats");
     for (key, seats, reason) in [("k-1", "A1, Z9", "Broken."), ("k-2", " , ", "Broken."), ("k-3", "A1", " ")] {
         let refused = send(&olga, &to, &form(key, seats, reason)).await;
         expect_page(refused, StatusCode::BAD_REQUEST, &[seats.trim()]);
     }
+    let unsure = [("key", "k-unsure"), ("seats", "A1, B2"), ("reason", "Broken.")];
+    let parts = ["organiser-trouble", "Tick the box", "value=\"A1, B2\"", "value=\"Broken.\""];
+    expect_page(send(&olga, &to, &unsure).await, StatusCode::BAD_REQUEST, &parts);
     assert_eq!(world.count("SELECT count(*) FROM house_seats").await, 0);
     let withdrawn = send(&olga, &to, &form("k-4", "A1, B2", "Broken.")).await;
-    assert_eq!(withdrawn, (StatusCode::SEE_OTHER, format!("{there}?done=true")));
+    let result = "done=true&shows=1&bookings=0&elsewhere=";
+    assert_eq!(withdrawn, (StatusCode::SEE_OTHER, format!("{there}?{result}")));
     assert_eq!(world.count("SELECT cardinality(blocked)::bigint FROM shows").await, 2);
 
     let path = format!("{API}/programme/{}/defective-seats", world.show);
@@ -185,4 +189,38 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     let begun = "UPDATE shows SET starts_at = now() - interval '1 minute'";
     world.execute(begun).await;
     expect_problem(olga.post(&path, withdrawal_body(&["A1"], false)).await, StatusCode::CONFLICT, "wrong_state");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_shows_the_number_of_shows_and_bookings_and_the_shows_whose_room_lacks_a_seat() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    another_show(&world, false).await;
+    // Planned in an earlier room of the screen: rows A and B of ten seats.
+    let layout = post_ok(&mut olga, "/layouts", json!({ "name": "Room", "plan": room("A-B") })).await;
+    let small = new_id();
+    let sql = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
+         SELECT $1, screen_id, film_id, $3, starts_at + interval '2 days', local_date + 2, language, format, currency, prices
+         FROM shows WHERE id = $2";
+    let layout: Uuid = text(&layout["id"]).parse().expect("an id");
+    world.run(sqlx::query(sql).bind(small).bind(world.show).bind(layout)).await;
+    let ann = world.visitor();
+    ann.buy_seats(&[46], "tok_paid").await;
+
+    let there = format!("{PAGES}/shows/{}", world.show);
+    let withdraw = async |key: &'static str, seats: &'static str| {
+        let fields = [("key", key), ("seats", seats), ("all_shows", "true"), ("reason", "Broken."), ("sure", "true")];
+        expect_answer(send(&olga, &format!("{there}/defective-seats"), &fields).await, StatusCode::SEE_OTHER)
+    };
+    // The small room has A1 but no C7.
+    let result = withdraw("k-some", "A1, C7").await;
+    assert_eq!(result, format!("{there}?done=true&shows=3&bookings=1&elsewhere={small}"));
+    let link = format!("href=\"{PAGES}/shows/{small}\"");
+    let parts = ["Shows: 3", "to be refunded: 1", "data-testid=\"withdrawn-elsewhere\"", link.as_str()];
+    expect_page(olga.page(&result).await, StatusCode::OK, &parts);
+    // It has no seat of row C at all.
+    let result = withdraw("k-none", "C8").await;
+    assert_eq!(result, format!("{there}?done=true&shows=2&bookings=0&elsewhere={small}"));
+    let reloaded = olga.page(&result.replace("done=true&", "")).await;
+    let html = expect_page(reloaded, StatusCode::OK, &["data-testid=\"defective-seats\""]);
+    assert!(!html.contains("withdrawn-seats"), "{html}");
 }

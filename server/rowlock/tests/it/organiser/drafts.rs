@@ -36,6 +36,7 @@ async fn draft_moves_to_another_time_once_per_key_and_its_prices_follow() {
     let moved: Value = serde_json::from_str(&first.1).expect("JSON");
     assert_eq!((text(&moved["starts_local"]), &moved["version"]), ("2030-01-08T18:00:00", &json!(2)));
     assert_eq!((&moved["prices"]["gold"], &moved["terms"]["sales"]), (&json!(1_250), &json!("planned")));
+    assert_eq!(moved.get("kept_prices"), None);
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'draft_moved'").await, 1);
     let (_, listed) = olga.get(&format!("{API}/programme?from=2030-01-08")).await;
     assert_eq!(listed[0]["id"], drafts[0]["id"], "it is listed on its day: {listed}");
@@ -44,6 +45,7 @@ async fn draft_moves_to_another_time_once_per_key_and_its_prices_follow() {
     world.execute("UPDATE shows SET prices = '{\"gold\": 900}' WHERE sales = 'planned'").await;
     let moved = post_ok(&mut olga, &path, move_to(screen, "2030-01-12T17:30", 2)).await;
     assert_eq!((text(&moved["starts_local"]), &moved["prices"]["gold"]), ("2030-01-12T17:30:00", &json!(900)));
+    assert_eq!(moved["kept_prices"], json!({ "gold": 900 }));
     let moved = post_ok(&mut olga, &path, move_to(screen, "2030-01-12T18:00", 3)).await;
     assert_eq!(text(&moved["starts_local"]), "2030-01-12T18:00:00");
 }

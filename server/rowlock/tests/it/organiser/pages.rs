@@ -254,7 +254,51 @@ async fn chosen_draft_moves_by_a_form_and_a_refused_one_stays_with_the_reason() 
     assert_eq!(world.count("SELECT count(*) FROM shows WHERE starts_at = '2030-01-07T17:00Z'").await, 1);
 }
 
-fn input<'a>(html: &'a str, name: &str) -> &'a str {
+#[tokio::test(flavor = "multi_thread")]
+async fn moved_draft_that_kept_prices_of_an_earlier_tariff_is_reported_once_on_the_calendar() {
+    let (_world, mut olga) = world_with_organiser(1).await;
+    let screen = screen_of(&mut olga, &serde_json::from_str(PLAN).expect("a plan")).await;
+    set_prices(&mut olga, &["gold"]).await;
+    let mut plan = week(&screen["id"], "2030-01-07", "monday", &["14:00"]);
+    plan["terms"] = json!({ "sales": "planned", "hold_seconds": 300, "flash_sale": false, "per_person": 10 });
+    let planned = post_ok(&mut olga, "/programme", plan).await;
+    let show = text(&planned["shows"][0]["id"]);
+    let (_, mut tariff) = olga.get(&format!("{API}/tariff")).await;
+    tariff["base"]["gold"] = json!(2_000);
+    post_ok(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "Dearer." })).await;
+
+    let page = format!("{PAGES}/shows");
+    let draft = format!("{show}/1");
+    let place = [("move_screen", ""), ("move_day", "2030-01-08"), ("move_time", "18:00")];
+    let fields = [&[("key", "k-move"), ("from", "2030-01-07"), ("draft", draft.as_str())][..], &place[..]].concat();
+    let moved = expect_answer(send(&olga, &format!("{page}/move"), &fields).await, StatusCode::SEE_OTHER);
+    assert_eq!(moved, format!("{page}?from=2030-01-07&done=true&kept={show}"));
+    // The matinee of the first tariff.
+    let parts = ["data-testid=\"kept-prices\"", "Prices kept: Gold €10.00."];
+    expect_page(olga.page(&moved).await, StatusCode::OK, &parts);
+    let html = expect_answer(olga.page(&moved.replace("&done=true", "")).await, StatusCode::OK);
+    assert!(!html.contains("kept-prices"), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calendar_with_too_many_shows_says_that_it_is_cut() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    // A show every ten minutes; seven days have 1,008.
+    let insert = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
+         SELECT gen_random_uuid(), screen_id, film_id, layout_id, '2030-01-07T00:00Z'::timestamptz + number * interval '10 minutes',
+                '2030-01-07'::date + number / 144, language, format, currency, prices
+         FROM shows, generate_series($1::int, $2::int) number WHERE shows.id = $3";
+    let page = format!("{PAGES}/shows?from=2030-01-07");
+    for (numbers, is_cut) in [((0, 999), false), ((1_000, 1_000), true)] {
+        world.run(sqlx::query(insert).bind(numbers.0).bind(numbers.1).bind(world.show)).await;
+        let html = expect_page(olga.page(&page).await, StatusCode::OK, &["organised-show"]);
+        assert_eq!(html.contains("Only the first 1,000 shows of this week are listed."), is_cut);
+    }
+    let (_, listed) = olga.get(&format!("{API}/programme?from=2030-01-07")).await;
+    assert_eq!(listed.as_array().map(Vec::len), Some(1_000));
+}
+
+pub(super) fn input<'a>(html: &'a str, name: &str) -> &'a str {
     let mut tags = html.split("<input").filter_map(|rest| rest.split('>').next());
     tags.find(|tag| tag.contains(&format!("name=\"{name}\""))).expect("an input of that name")
 }

@@ -1,5 +1,6 @@
 //! Moves of a show to another screen: kept seats, offered seats, refunds, and failures in between.
 
+use super::pages::{PAGES, input, send};
 use super::{API, organiser, post, post_ok, room, screen_of, world_with_organiser};
 use crate::booking_totals::WAITING;
 use crate::cancel::insert_pending_payment;
@@ -111,6 +112,57 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     assert_eq!(world.count(acts).await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 3);
     world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn move_is_refused_when_the_show_or_the_room_has_changed_since_its_preview() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    let path = path(&world);
+    let preview = async |olga: &mut Browser| {
+        let preview = expect_answer(olga.get(&format!("{API}{path}?screen={screen}")).await, StatusCode::OK);
+        let mut body = move_body(&screen);
+        body["version"] = preview["version"].clone();
+        body["layout"] = preview["layout"].clone();
+        body
+    };
+    let first = preview(&mut olga).await;
+    let show = format!("/programme/{}", world.show);
+    let (_, seen) = olga.get(&format!("{API}{show}")).await;
+    assert_eq!(first["version"], seen["version"]);
+    let mut terms = seen["terms"].clone();
+    terms["per_person"] = json!(4);
+    let change = json!({ "terms": terms, "version": seen["version"], "reason": "As agreed." });
+    post_ok(&mut olga, &format!("{show}/terms"), change).await;
+    expect_problem(post(&mut olga, &path, first.clone()).await, StatusCode::CONFLICT, "wrong_state");
+
+    // The page of the refused form has the new preview.
+    let (version, layout) = (first["version"].to_string(), text(&first["layout"]).to_owned());
+    let page = format!("{PAGES}/shows/{}/move", world.show);
+    let fields = [
+        ("key", "k-stale"),
+        ("screen", screen.as_str()),
+        ("version", version.as_str()),
+        ("layout", layout.as_str()),
+        ("reason", "The projector is broken."),
+        ("sure", "true"),
+    ];
+    let parts = ["changed since the preview", "data-testid=\"move-preview\"", "value=\"The projector is broken.\""];
+    let html = expect_page(send(&olga, &page, &fields).await, StatusCode::CONFLICT, &parts);
+    let second = preview(&mut olga).await;
+    assert!(input(&html, "version").contains(&format!("value=\"{}\"", second["version"])), "{html}");
+    assert_ne!(second["version"], first["version"]);
+
+    let rebuilt = post_ok(&mut olga, "/layouts", json!({ "plan": room("A-C") })).await;
+    let publish = json!({ "layout": rebuilt["id"], "reason": "Rebuilt." });
+    post_ok(&mut olga, &format!("/screens/{screen}/layout"), publish).await;
+    expect_problem(post(&mut olga, &path, second).await, StatusCode::CONFLICT, "wrong_state");
+    assert_eq!(world.count("SELECT count(*) FROM show_moves").await, 0, "nothing was written");
+
+    let third = preview(&mut olga).await;
+    assert_eq!(third["layout"], rebuilt["id"]);
+    post_ok(&mut olga, &path, third).await;
+    wait_until_moved(&olga, &world).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

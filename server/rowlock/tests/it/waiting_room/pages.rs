@@ -144,8 +144,19 @@ async fn organiser_switches_the_room_on_sees_visitors_and_switches_it_off() {
     assert!(stale.refusal().contains("Someone else has changed this waiting room"), "{}", stale.refusal());
     assert_eq!(stale.field("per_second"), "30");
     assert!(stale.contains("&lt;b&gt;still") && !stale.contains("<b>still"), "{}", stale.html);
+    // The refused form keeps its version: a second press does not overwrite the newer change.
+    assert_eq!(stale.field("seen"), seen);
+    let again = [
+        ("key", "k-stale-again"),
+        ("seen", stale.field("seen")),
+        ("opens", &opens),
+        ("per_second", "30"),
+        ("reason", "Faster still."),
+    ];
+    assert_eq!(send(&olga, &format!("{here}/terms"), &again).await.status, StatusCode::CONFLICT);
     let stale = [("key", "k-stale-off"), ("seen", seen), ("reason", "No need."), ("sure", "true")];
-    assert_eq!(send(&olga, &format!("{here}/off"), &stale).await.status, StatusCode::CONFLICT);
+    let stale = send(&olga, &format!("{here}/off"), &stale).await;
+    assert_eq!((stale.status, stale.field("seen")), (StatusCode::CONFLICT, seen));
     assert_eq!(queue(&world, 0).await["queue"]["per_second"], 20);
 
     let end = open_page(&olga, &format!("{here}/off")).await;

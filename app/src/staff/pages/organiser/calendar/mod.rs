@@ -10,6 +10,7 @@ use domain::api::moving::{DraftStart, MoveRequest};
 use domain::api::organiser::{
     DayPattern, FilmChoice, OrganisedShow, Sales, ScreenView, ShowsRequest, SkippedTimeHandling, TermsOfSale,
 };
+use domain::money::Money;
 use domain::pricing::Weekday;
 use language::{Arg, isolated, say};
 use leptos::prelude::*;
@@ -75,7 +76,8 @@ pub fn draft_request(form: &Form) -> Result<(Uuid, MoveRequest), String> {
     let (show, version) = chosen.ok_or("Choose a draft.")?;
     let at = format!("{}T{}", form.get(MOVE_DAY).trim(), form.get(MOVE_TIME).trim());
     let start = Some(DraftStart { at, version });
-    Ok((show, MoveRequest { screen: form.text(MOVE_SCREEN), start, reason: form.reason() }))
+    let screen = form.text(MOVE_SCREEN);
+    Ok((show, MoveRequest { screen, start, version: None, layout: None, reason: form.reason() }))
 }
 
 /// The forms of the calendar after a refused move: the sent values, and an empty new show.
@@ -102,12 +104,16 @@ pub struct CalendarPage {
     pub screens: Vec<ScreenView>,
     /// The shows of these days, by start.
     pub shows: Vec<OrganisedShow>,
+    /// True if these days have more shows.
+    pub is_cut: bool,
     /// Films to choose from.
     pub films: Vec<FilmChoice>,
     /// True if the theatre has prices.
     pub has_prices: bool,
     /// The values of the forms of a new show and of a moved draft.
     pub form: Form,
+    /// Prices that a draft kept in the move before this page, by label.
+    pub kept_prices: Vec<(String, Money)>,
 }
 
 impl CalendarPage {
@@ -124,15 +130,22 @@ impl Page for CalendarPage {
 
     fn view(self) -> Markup {
         let missing = self.missing_step();
-        let Self { desk, days, before, after, screens, shows, films, form, .. } = self;
+        let Self { desk, days, before, after, screens, shows, is_cut, films, form, kept_prices, .. } = self;
         let base = format!("/staff/{}/shows", desk.theatre);
         let from = days.first().cloned().unwrap_or_default();
         let nothing = shows.is_empty().then(|| view! { <p class="quiet">{say!("organiser.nothing_planned")}</p> });
+        let cut = is_cut.then(|| {
+            view! { <p data-testid="calendar-cut">{say!("organiser.week_cut", count = shows.len())}</p> }
+        });
+        let kept = (!kept_prices.is_empty()).then(|| {
+            view! { <p class="account-notice" role="status" data-testid="kept-prices">{kept_words(&kept_prices)}</p> }
+        });
         let side = match missing {
             Some(step) => missing_step_link(step),
             None => side_view(&desk.key, (&base, &days), &shows, &screens, &films, form),
         };
         let content = view! {
+            {kept}
             <nav class="organiser-ways" aria-label=say!("organiser.weeks_nav")>
                 <a class="button button-quiet" href=format!("{base}?from={before}")>{say!("organiser.week_before")}</a>
                 <form class="organiser-jump" action=base.clone() method="get">
@@ -143,6 +156,7 @@ impl Page for CalendarPage {
                 <a class="button button-quiet" href=format!("{base}?from={after}")>{say!("organiser.week_after")}</a>
             </nav>
             {nothing}
+            {cut}
             <div class="calendar">
                 {table(&base, &days, &screens, shows)}
                 {side}
@@ -150,6 +164,16 @@ impl Page for CalendarPage {
         };
         frame(&desk, Tab::Programme.words(), tabbed(&desk, Some(Tab::Programme), content.into_markup()))
     }
+}
+
+/// The notice about prices that differ from the tariff: `Prices kept: Gold €8.00. …`
+fn kept_words(prices: &[(String, Money)]) -> String {
+    let language = language::current();
+    let prices = prices
+        .iter()
+        .map(|(label, price)| format!("{} {}", isolated(label, language), language::money(*price, language)));
+    let prices: Vec<String> = prices.collect();
+    say!("organiser.prices_kept", prices = Arg::Ours(&prices.join(" · ")))
 }
 
 fn table(base: &str, days: &[String], screens: &[ScreenView], shows: Vec<OrganisedShow>) -> Markup {

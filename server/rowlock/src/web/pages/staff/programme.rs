@@ -7,12 +7,16 @@ use app::staff::pages::organiser::{
 };
 use axum::response::Response;
 use chrono::{Days, NaiveDate};
+use domain::api::organiser::OrganisedShow;
+use domain::money::Money;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::super::{PageError, PageQuery, SignedInPageResult};
+use super::prices::currency_of;
 use super::visit::{SentForm, StaffVisit, malformed};
-use backoffice::organiser;
-use http::Code;
+use backoffice::organiser::{self, WeekOfShows};
+use http::{Code, Problem};
 
 const WEEK: u64 = 7;
 
@@ -25,17 +29,39 @@ pub(super) struct CalendarQuery {
     screen: String,
     day: String,
     time: String,
+    /// The draft that was just moved and kept prices.
+    kept: Option<Uuid>,
 }
 
 pub(super) async fn calendar(visit: StaffVisit, PageQuery(query): PageQuery<CalendarQuery>) -> SignedInPageResult {
-    let CalendarQuery { from, screen, day, time } = query;
-    show_calendar(visit, from.as_deref(), new_show(screen, day, time)).await
+    let CalendarQuery { from, screen, day, time, kept } = query;
+    // A reload does not show the result again.
+    let kept_prices = match kept.filter(|_| visit.desk.done) {
+        Some(show) => load_kept_prices(&visit, show).await?,
+        None => Vec::new(),
+    };
+    show_calendar(visit, from.as_deref(), new_show(screen, day, time), kept_prices).await
 }
 
-async fn show_calendar(visit: StaffVisit, from: Option<&str>, form: Form) -> SignedInPageResult {
+/// The prices of a moved draft that the tariff does not have for its start, by label.
+async fn load_kept_prices(visit: &StaffVisit, show: Uuid) -> Result<Vec<(String, Money)>, PageError> {
+    let (state, theatre) = (&visit.state, &visit.desk.theatre);
+    let prices = organiser::own_prices(state, theatre, show).await?;
+    let price_input = organiser::load_price_input(state, theatre).await?;
+    let currency = currency_of(&price_input.currency)?;
+    let labelled = |(category, minor): (String, i64)| (price_input.label_of(&category), Money::new(minor, currency));
+    Ok(prices.into_iter().map(labelled).collect())
+}
+
+async fn show_calendar(
+    visit: StaffVisit,
+    from: Option<&str>,
+    form: Form,
+    kept_prices: Vec<(String, Money)>,
+) -> SignedInPageResult {
     let (state, theatre) = (&visit.state, &visit.desk.theatre);
     let found = organiser::week(state, theatre, from).await;
-    let (from, shows) = found.map_err(|problem| match problem.code() {
+    let WeekOfShows { from, shows, is_cut } = found.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => problem.into(),
     })?;
@@ -45,7 +71,19 @@ async fn show_calendar(visit: StaffVisit, from: Option<&str>, form: Form) -> Sig
     let screens = organiser::screens(state, theatre).await?;
     let films = organiser::films(state, theatre).await?;
     let has_prices = organiser::tariff(state, theatre).await?.version > 0;
-    Ok(visit.show(|desk| CalendarPage { desk, days, before, after, screens, shows, films, has_prices, form }))
+    Ok(visit.show(|desk| CalendarPage {
+        desk,
+        days,
+        before,
+        after,
+        screens,
+        shows,
+        is_cut,
+        films,
+        has_prices,
+        form,
+        kept_prices,
+    }))
 }
 
 /// The first day of the calendar that a form was sent from.
@@ -53,10 +91,11 @@ fn week_of(form: &Form) -> Option<String> {
     form.filled("from").filter(|from| catalogue::day(from).is_some())
 }
 
-/// The calendar after a form was saved.
-fn redirect_to_calendar(visit: &StaffVisit, from: Option<String>) -> Response {
+/// The calendar after a form was saved; `kept` is a moved draft that kept prices.
+fn redirect_to_calendar(visit: &StaffVisit, from: Option<String>, kept: Option<Uuid>) -> Response {
     let from = from.map(|day| format!("from={day}&")).unwrap_or_default();
-    visit.redirect_to(&format!("shows?{from}done=true"))
+    let kept = kept.map(|show| format!("&kept={show}")).unwrap_or_default();
+    visit.redirect_to(&format!("shows?{from}done=true{kept}"))
 }
 
 pub(super) async fn add_show(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
@@ -69,8 +108,8 @@ pub(super) async fn add_show(visit: StaffVisit, SentForm(form): SentForm) -> Sig
         organiser::plan_shows(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
-        Ok(_) => Ok(redirect_to_calendar(&visit, from)),
-        Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), form).await,
+        Ok(_) => Ok(redirect_to_calendar(&visit, from, None)),
+        Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), form, Vec::new()).await,
     }
 }
 
@@ -82,13 +121,18 @@ pub(super) async fn move_draft(visit: StaffVisit, SentForm(form): SentForm) -> S
         organiser::move_show(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match done.await {
-        Ok(_) => Ok(redirect_to_calendar(&visit, from)),
-        Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), refused_move(&form)).await,
+        Ok(answer) => {
+            let moved: OrganisedShow =
+                serde_json::from_slice(answer.body()).map_err(|cause| Problem::internal(&cause))?;
+            let kept = (!moved.kept_prices.is_empty()).then_some(moved.id);
+            Ok(redirect_to_calendar(&visit, from, kept))
+        }
+        Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), refused_move(&form), Vec::new()).await,
     }
 }
 
 pub(super) async fn planning(visit: StaffVisit) -> SignedInPageResult {
-    let (today, _) = organiser::week(&visit.state, &visit.desk.theatre, None).await?;
+    let today = organiser::week(&visit.state, &visit.desk.theatre, None).await?.from;
     let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
     page(visit, new_plan(tomorrow.to_string())).await
 }

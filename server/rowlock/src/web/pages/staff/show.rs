@@ -1,13 +1,16 @@
 //! The page of one show: its terms of sale, its cancellation, and its move to another screen.
 
 use app::staff::pages::organiser::{
-    CANCEL, DEFECTS, PRICE, PriceLine, ShowPage, TERMS, defects_request, move_page, show_form, terms_request,
+    CANCEL, DEFECTS, PRICE, PriceLine, ShowPage, TERMS, WithdrawnSeats, defects_request, move_page, show_form,
+    terms_request,
 };
 use app::staff::pages::{Form, REASON};
 use axum::http::{HeaderValue, header};
 use domain::api::moving::{MoveQuery, MoveRequest, MoveState};
-use domain::api::organiser::{CancelShowRequest, OrganisedShow};
+use domain::api::organiser::{CancelShowRequest, DefectiveSeatsView, OrganisedShow};
 use domain::money::Currency;
+use language::say;
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::{PageError, PageQuery, SignedInPageResult};
@@ -15,15 +18,44 @@ use super::prices::currency_of;
 use super::visit::{SentForm, StaffVisit, VisitOf, malformed};
 use crate::AppState;
 use backoffice::organiser::{self, PriceInput};
+use http::{Problem, page_locale};
 
 /// Reload interval of a show that is being cancelled or moved, seconds.
 const RELOAD_S: u32 = 2;
+/// Maximum number of listed shows whose room lacks a defective seat.
+const MAX_ELSEWHERE: usize = 10;
+
+/// The result of taking defective seats off sale, in the address of the page after it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WithdrawnQuery {
+    /// Number of shows; `None` without a result.
+    shows: Option<u32>,
+    bookings: u32,
+    /// Ids of shows, separated by commas.
+    elsewhere: String,
+}
+
+impl WithdrawnQuery {
+    async fn load(self, state: &AppState, theatre: &str) -> Result<Option<WithdrawnSeats>, PageError> {
+        let Some(shows) = self.shows else { return Ok(None) };
+        let ids = self.elsewhere.split(',').filter_map(|id| id.parse::<Uuid>().ok());
+        let ids: Vec<Uuid> = ids.take(MAX_ELSEWHERE).collect();
+        let mut elsewhere = Vec::with_capacity(ids.len());
+        for id in ids {
+            elsewhere.push(organiser::show(state, theatre, id).await?);
+        }
+        elsewhere.sort_by_key(|show| show.starts_at_ms);
+        Ok(Some(WithdrawnSeats { shows, bookings: self.bookings, elsewhere }))
+    }
+}
 
 /// A show with the data of its page.
 struct EditedShow {
     show: OrganisedShow,
     price_input: PriceInput,
     currency: Currency,
+    withdrawn: Option<WithdrawnSeats>,
 }
 
 impl EditedShow {
@@ -31,12 +63,12 @@ impl EditedShow {
         let show = organiser::show(state, theatre, show).await?;
         let price_input = organiser::load_price_input(state, theatre).await?;
         let currency = currency_of(&show.currency)?;
-        Ok(Self { show, price_input, currency })
+        Ok(Self { show, price_input, currency, withdrawn: None })
     }
 
     /// The page, with the refused form if there is one.
     async fn page(self, visit: StaffVisit, form: Form) -> SignedInPageResult {
-        let Self { show, price_input, currency } = self;
+        let Self { show, price_input, currency, withdrawn } = self;
         let terms = if form.is(TERMS) { form.clone() } else { show_form(&show, currency) };
         let line = |(category, _): (&str, &str)| PriceLine {
             category: category.to_owned(),
@@ -55,7 +87,8 @@ impl EditedShow {
         // A refused form keeps what was typed.
         let reloads = (is_being_undone || is_moving) && visit.desk.error.is_none();
         let here = format!("/staff/{}/shows/{}", visit.desk.theatre, show.id);
-        let mut page = visit.show(|desk| ShowPage { desk, show, prices, terms, form, screens, currency, is_over });
+        let mut page =
+            visit.show(|desk| ShowPage { desk, show, prices, terms, form, screens, currency, is_over, withdrawn });
         if reloads && let Ok(after) = HeaderValue::try_from(format!("{RELOAD_S}; url={here}")) {
             page.headers_mut().insert(header::REFRESH, after);
         }
@@ -63,9 +96,14 @@ impl EditedShow {
     }
 }
 
-pub(super) async fn show_page(visit: VisitOf<Uuid>) -> SignedInPageResult {
+pub(super) async fn show_page(visit: VisitOf<Uuid>, PageQuery(query): PageQuery<WithdrawnQuery>) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
-    EditedShow::of(&visit.state, &visit.desk.theatre, show).await?.page(visit, Form::default()).await
+    let mut shown = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
+    // A reload does not show the result again.
+    if visit.desk.done {
+        shown.withdrawn = query.load(&visit.state, &visit.desk.theatre).await?;
+    }
+    shown.page(visit, Form::default()).await
 }
 
 pub(super) async fn terms(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
@@ -108,13 +146,24 @@ pub(super) async fn cancel(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> Si
 
 pub(super) async fn defective_seats(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
+    if !form.is_ticked("sure") {
+        let words = say!(in page_locale::language(), "organiser.defect_unsure");
+        let visit = visit.fail(&malformed("Tick that you are sure."), Some(words));
+        return refused(visit, show, form.named(DEFECTS)).await;
+    }
     let request = defects_request(&form);
     let done = async {
         let intent = visit.intent(&form, &request)?;
         organiser::withdraw_seats(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
     };
     match done.await {
-        Ok(_) => Ok(visit.redirect_to(&format!("shows/{show}?done=true"))),
+        Ok(answer) => {
+            let view: DefectiveSeatsView =
+                serde_json::from_slice(answer.body()).map_err(|cause| Problem::internal(&cause))?;
+            let elsewhere: Vec<String> = view.elsewhere.iter().map(Uuid::to_string).collect();
+            let result = format!("shows={}&bookings={}&elsewhere={}", view.shows, view.bookings, elsewhere.join(","));
+            Ok(visit.redirect_to(&format!("shows/{show}?done=true&{result}")))
+        }
         Err(problem) => refused(visit.refuse(&problem)?, show, form.named(DEFECTS)).await,
     }
 }
@@ -143,7 +192,14 @@ async fn preview_page(mut visit: StaffVisit, show: Uuid, screen: &str, form: For
 
 pub(super) async fn start_move(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
-    let request = MoveRequest { screen: form.text("screen"), start: None, reason: form.text(REASON) };
+    // A refused move shows the new preview, with its version and layout.
+    let request = MoveRequest {
+        screen: form.text("screen"),
+        start: None,
+        version: form.get("version").parse().ok(),
+        layout: form.get("layout").parse().ok(),
+        reason: form.text(REASON),
+    };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         organiser::move_show(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
