@@ -189,6 +189,11 @@ impl Language {
         if self.is_right_to_left() { "rtl" } else { "ltr" }
     }
 
+    /// Returns true if its decimal mark is a comma. Spreadsheets in such a language expect semicolons between cells.
+    pub const fn has_decimal_comma(self) -> bool {
+        self.facts().numbers.decimal == ','
+    }
+
     /// Returns true if it is written from right to left.
     pub const fn is_right_to_left(self) -> bool {
         self.facts().is_right_to_left

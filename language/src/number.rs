@@ -157,6 +157,11 @@ mod tests {
     }
 
     #[test]
+    fn a_language_with_a_decimal_comma_says_so() {
+        assert_eq!(Language::ALL.map(Language::has_decimal_comma), [false, true, true, false, false]);
+    }
+
+    #[test]
     fn every_language_uses_ascii_digits() {
         let written = [number(1_234_567_890, Arabic), amount(1_234_567_890, "EUR", Arabic), tenths(123, Arabic)];
         let are_latin = |text: &String| text.chars().filter(|c| c.is_numeric()).all(|c| c.is_ascii_digit());

@@ -203,9 +203,40 @@ impl Page for RegisterPage {
     }
 }
 
-/// Address of a page that then returns to `next`, a path without `&` or `#`.
+/// Address of a page that then returns to `next`, a path of this site.
 fn path_with_next(page: &str, next: &str) -> String {
-    if next.is_empty() { page.to_owned() } else { format!("{page}?next={next}") }
+    if next.is_empty() { page.to_owned() } else { format!("{page}?next={}", next_in_query(next)) }
+}
+
+/// Escapes a path of this site, which is ASCII without `#`, as the value of a parameter.
+pub fn next_in_query(next: &str) -> String {
+    next.replace('%', "%25").replace('&', "%26").replace('+', "%2B")
+}
+
+/// The answer to a form of staff whose sender is not signed in. A reload of the page sends the form again.
+#[derive(Clone, Debug)]
+pub struct SignedOutPage {
+    /// Path to return to in the tab that signs in.
+    pub next: String,
+}
+
+impl Page for SignedOutPage {
+    fn head(&self) -> Head {
+        Head { title: say!("account.form_kept_title"), is_private: true, ..Head::default() }
+    }
+
+    fn view(self) -> Markup {
+        let href = path_with_next("/login", &self.next);
+        view! {
+            <section class="account-door card" data-testid="form-kept">
+                <h1>{say!("account.form_kept_title")}</h1>
+                <p>{say!("account.form_kept")}</p>
+                <p><a class="button" href=href target="_blank" rel="noopener">{say!("account.form_kept_sign_in")}</a></p>
+                <p>{say!("account.form_kept_reload")}</p>
+            </section>
+        }
+        .into_markup()
+    }
 }
 
 /// The page of an account.

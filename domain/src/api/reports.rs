@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::csv::Separator;
+
 /// `GET /theatres/{theatre}/reports/…`: selects the days.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
@@ -18,6 +20,17 @@ pub struct ReportQuery {
     /// Id of a screen that restricts the report; default: the whole theatre. Occupancy always covers one screen, by
     /// default the first.
     pub screen: Option<String>,
+}
+
+/// `GET /theatres/{theatre}/reports/csv/{table}`: selects the format of the file, besides its days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+#[serde(default)]
+pub struct CsvQuery {
+    /// `comma` between cells, with a decimal point; or `semicolon`, with a decimal comma, for spreadsheets of languages
+    /// such as German and Spanish. Default: `comma`.
+    #[cfg_attr(feature = "openapi", param(inline))]
+    pub separator: Separator,
 }
 
 /// Days that a report covers.

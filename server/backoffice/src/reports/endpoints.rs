@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api::reports::{FunnelReport, OccupancyReport, ReportQuery, SalesReport, TakingsReport};
+use domain::api::reports::{CsvQuery, FunnelReport, OccupancyReport, ReportQuery, SalesReport, TakingsReport};
 use domain::roles::Role;
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -95,17 +95,18 @@ async fn occupancy(State(state): State<BackofficeState>, params: ReportParams) -
 }
 
 /// A report as a CSV file: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or `seats`.
-#[utoipa::path(get, path = "/theatres/{theatre}/reports/csv/{table}", tag = "reports", params(ReportQuery),
+#[utoipa::path(get, path = "/theatres/{theatre}/reports/csv/{table}", tag = "reports", params(ReportQuery, CsvQuery),
     responses((status = 200, content_type = "text/csv", body = String),
         (status = 404, body = ProblemView, description = "No such table; also for another theatre's staff")))]
 async fn file(
     State(state): State<BackofficeState>,
     params: ReportParams,
     ApiPath((_theatre, table)): ApiPath<(String, String)>,
+    ApiQuery(query): ApiQuery<CsvQuery>,
 ) -> ApiResult<Response> {
     let ReportParams { theatre, range, screen } = params;
     let table = Table::parse(&table)?;
-    let body = tables::file(&state, &theatre, table, &range, screen.as_deref()).await?;
+    let body = tables::file(&state, &theatre, table, &range, screen.as_deref(), query.separator).await?;
     let disposition = format!("attachment; filename=\"{}\"", table.file_name(&theatre, &range));
     let disposition = HeaderValue::try_from(disposition).map_err(|cause| Problem::internal(&cause))?;
     let kind = HeaderValue::from_static("text/csv; charset=utf-8; header=present");

@@ -2,9 +2,9 @@
 //!
 //! Reports read the rows of bookings, payments and refunds; there are no separate totals that could disagree. Only
 //! holds, which live in Redis and leave no rows, are counted separately (`selling::holds`). Each report reads one
-//! database snapshot, and only a few run at a time (`reading`), so that they do not slow down sales: one per theatre, so
-//! that no theatre keeps another one waiting. Elsewhere: the pages (`app::staff::pages::reports`), and the day close of
-//! tills (`box_office`).
+//! database snapshot, and only a few run at a time (`reading`), so that they do not slow down sales. A theatre reads
+//! one at a time, so that it does not keep others waiting. Elsewhere: the pages (`app::staff::pages::reports`), and the
+//! day close of tills (`box_office`).
 
 mod endpoints;
 mod funnel;

@@ -91,8 +91,8 @@ async fn every_view_of_a_sale_has_the_same_parts() {
     }
     let films = expect_answer(max.page(&format!("{API}/reports/csv/films")).await, StatusCode::OK);
     let names = "\"gross_minor\",\"given_back\",\"net_minor\",\"tax_minor\",\"fee_minor\"";
-    let sums = format!("\"Tide\",\"EUR\",3,4,{},1,{},{},{}\r\n", 3 * GROSS, 3 * NET, 3 * TAX, 3 * FEE);
-    assert!(films.contains(names) && films.ends_with(&sums), "{films}");
+    let sums = format!("\"Tide\",\"EUR\",3,4,{},1,{},{},{},", 3 * GROSS, 3 * NET, 3 * TAX, 3 * FEE);
+    assert!(films.contains(names) && films.contains(&sums), "{films}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -332,7 +332,9 @@ async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
         assert_eq!(html.matches("role=\"img\"").count(), 3);
         assert_eq!((html.matches("<title id=").count(), html.matches("<desc id=").count()), (3, 3));
         assert!(!html.contains("style=\""), "the content security policy forbids it");
+        assert!(!html.contains("separator="), "{html}");
     }
+    expect_page(max.page(&format!("{path}&lang=de")).await, StatusCode::OK, &["separator=semicolon"]);
     let answer = max.page("/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await;
     expect_page(answer, StatusCode::BAD_REQUEST, &["höchstens 92 Tage"]);
 }
@@ -420,8 +422,13 @@ async fn csv_export_is_a_table_without_formulas() {
         String::from_utf8(bytes.to_vec()).expect("UTF-8")
     };
     let films = file("films").await;
-    let line = "\"'=HYPERLINK(\"\"http://evil.example\"\",\"\"Tide, \u{e9}tude\"\")\",\"EUR\",1,2,2500,0,2500,0,0\r\n";
-    assert!(films.ends_with(line), "{films}");
+    let line = "\"'=HYPERLINK(\"\"http://evil.example\"\",\"\"Tide, \u{e9}tude\"\")\",\"EUR\",1,2,2500,0,2500,0,0,";
+    assert!(films.contains(line) && films.ends_with(",25.00,25.00,0.00,0.00\r\n"), "{films}");
+    let path = "/api/v1/theatres/aurora/reports/csv/films?separator";
+    let films = expect_answer(max.page(&format!("{path}=semicolon")).await, StatusCode::OK);
+    let amounts = ";\"EUR\";1;2;2500;0;2500;0;0;25,00;25,00;0,00;0,00\r\n";
+    assert!(films.contains("\"film\";\"currency\";") && films.ends_with(amounts), "{films}");
+    expect_problem(max.get(&format!("{path}=tab")).await, StatusCode::BAD_REQUEST, "malformed");
     for table in ["days", "channels", "categories", "shows", "funnel", "takings"] {
         let text = file(table).await;
         assert!(text.lines().count() > 1 && text.ends_with("\r\n"), "{table}: {text}");

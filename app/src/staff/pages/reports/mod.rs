@@ -175,11 +175,13 @@ fn section(id: &'static str, title: String, content: Markup, file: Markup) -> Ma
     .into_markup()
 }
 
-/// A link to the same numbers as CSV.
+/// A link to the same numbers as CSV, with the signs that a spreadsheet in the reader's language expects.
 fn csv_link(theatre: &str, table: &str, days: &ReportDays, screen: Option<&ReportScreen>) -> Markup {
     // Ids of screens come from operators, so they are encoded.
     let screen = screen.map(|screen| format!("&screen={}", percent_encoded(&screen.id))).unwrap_or_default();
-    let href = format!("/api/v1/theatres/{theatre}/reports/csv/{table}?from={}&to={}{screen}", days.from, days.to);
+    let separator = if language::current().has_decimal_comma() { "&separator=semicolon" } else { "" };
+    let days = format!("from={}&to={}", days.from, days.to);
+    let href = format!("/api/v1/theatres/{theatre}/reports/csv/{table}?{days}{separator}{screen}");
     view! { <a class="reports-file" href=href download="" data-testid=format!("csv-{table}")>{say!("reports.csv")}</a> }
         .into_markup()
 }

@@ -2,7 +2,7 @@
 //!
 //! Elsewhere: the API (each crate's endpoints) and the markup of pages (`app`).
 
-use app::pages::accounts::Notice;
+use app::pages::accounts::{Notice, SignedOutPage, next_in_query};
 use app::pages::problems::{NotFoundPage, ProblemEntry, ProblemsPage};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
@@ -122,7 +122,7 @@ fn in_words(show: &Show, at: Timestamp) -> String {
 
 /// A page, or an error page.
 pub type PageResult = Result<Response, PageError>;
-/// A page for a signed-in caller, a redirection to the sign-in page, or an error page.
+/// A page for a signed-in caller, the way to sign in, or an error page.
 type SignedInPageResult = Result<Response, SignedInPageError>;
 
 /// The variables of a page's address.
@@ -228,6 +228,8 @@ fn redirect_to(path: &str) -> Response {
 enum SignedInPageError {
     /// Not signed in; the address to return to.
     SignIn(String),
+    /// A form whose sender is not signed in; the address to return to.
+    KeepForm(String),
     /// Another error page.
     ErrorPage(PageError),
 }
@@ -242,7 +244,14 @@ impl IntoResponse for SignedInPageError {
     fn into_response(self) -> Response {
         match self {
             Self::ErrorPage(why) => why.into_response(),
-            Self::SignIn(next) => redirect_to(&format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str())),
+            Self::SignIn(next) => {
+                let (notice, next) = (Notice::SignInFirst.as_str(), next_in_query(&next));
+                redirect_to(&format!("/login?notice={notice}&next={next}"))
+            }
+            Self::KeepForm(next) => {
+                let page = private_page(SignedOutPage { next });
+                (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], page).into_response()
+            }
         }
     }
 }
@@ -252,6 +261,15 @@ fn signed_in<T>(who: Result<T, Problem>, next: &str) -> Result<T, SignedInPageEr
     who.map_err(|problem| match problem.code() {
         Code::NotSignedIn | Code::TokenInvalid => SignedInPageError::SignIn(next.to_owned()),
         _ => problem.into(),
+    })
+}
+
+/// The signed-in sender of a form. Others get 401 with a page that says how to send the form again: a redirect would
+/// lose its input.
+fn signed_in_sender<T>(who: Result<T, Problem>, next: &str) -> Result<T, SignedInPageError> {
+    signed_in(who, next).map_err(|error| match error {
+        SignedInPageError::SignIn(next) => SignedInPageError::KeepForm(next),
+        other => other,
     })
 }
 

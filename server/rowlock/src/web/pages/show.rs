@@ -105,8 +105,8 @@ async fn show(
     Ok((visitor, again, private_page(page)).into_response())
 }
 
-/// Returns true if the address asks for the waiting room (`?queue`) and the show has one. The map opens that address
-/// after a refusal, because for a while after the end of a pass the other one shows the map.
+/// Returns true if the address asks for the waiting room (`?queue`) and the show has one. The map opens this address
+/// after a refusal, because the plain one shows the map for a while after a pass has ended.
 fn is_queue_requested(state: &AppState, show: Uuid, query: Option<&str>) -> bool {
     query.is_some_and(|query| query.split('&').any(|part| part == "queue")) && state.waiting_rooms.of(show).is_some()
 }
@@ -125,8 +125,8 @@ fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
     state.waiting_rooms.of(show.id).map(|room| in_words(show, room.settings().opens_at)).unwrap_or_default()
 }
 
-/// Asks the visitor before a place in the queue moves to their device. Opening the link moves nothing: many who open one
-/// stranger's link would share one place, which lets in two devices.
+/// Asks the visitor before a place in the queue moves to their device. Opening the link moves nothing: otherwise many
+/// who open a stranger's link would share one place, which lets in two devices.
 async fn confirm_import(
     State(state): State<AppState>,
     headers: HeaderMap,

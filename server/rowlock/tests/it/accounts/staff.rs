@@ -231,6 +231,43 @@ async fn refused_grant_stays_in_its_form_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn form_of_an_ended_session_is_kept_and_can_be_sent_again_after_signing_in() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff_member(&world, "max@example.org", "manager").await;
+    register_proven(&world, "ann@example.org").await;
+    world.execute("UPDATE sessions SET last_seen_at = now() - interval '3 hours'").await;
+    let kept = change(&mut max, "k-1", "ann@example.org", "box_office", true, "Starts on Monday.").await;
+    assert_eq!((kept.status, kept.location()), (StatusCode::UNAUTHORIZED, ""), "{}", kept.body);
+    for part in ["data-testid=\"form-kept\"", "href=\"/login?next=/staff/aurora/team\"", "target=\"_blank\""] {
+        assert!(kept.body.contains(part), "{part}: {}", kept.body);
+    }
+    let new_theatre = submit(&mut max, "/staff/theatres", &[("key", "k-2"), ("name", "Rialto")]).await;
+    assert_eq!(new_theatre.status, StatusCode::UNAUTHORIZED, "{}", new_theatre.body);
+    expect_answer(max.log_in("max@example.org", PASSWORD).await, StatusCode::OK);
+    let again = change(&mut max, "k-1", "ann@example.org", "box_office", true, "Starts on Monday.").await;
+    assert_eq!((again.status, again.location()), (StatusCode::SEE_OTHER, "/staff/aurora/team?done=true"));
+    assert_eq!(world.count("SELECT count(*) FROM staff_grants WHERE role = 'box_office'").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sign_in_leads_back_to_the_page_of_staff_with_its_query() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff_member(&world, "max@example.org", "manager").await;
+    world.execute("UPDATE sessions SET ended_at = now()").await;
+    let page = "/staff/aurora/reports?from=2026-11-01&to=2026-11-21";
+    let away = open(&mut max, page).await;
+    let sign_in = "/login?notice=sign-in-first&next=/staff/aurora/reports?from=2026-11-01%26to=2026-11-21";
+    assert_eq!((away.status, away.location()), (StatusCode::SEE_OTHER, sign_in));
+    let next = open(&mut max, sign_in).await.hidden("next").replace("&amp;", "&");
+    assert_eq!(next, page);
+    let fields = [("email", "max@example.org"), ("password", PASSWORD), ("next", &*next)];
+    assert_eq!(submit(&mut max, "/login", &fields).await.location(), page);
+    world.execute("UPDATE sessions SET ended_at = now()").await;
+    let long = open(&mut max, &format!("{TEAM}/acts?before={}", "1".repeat(600))).await;
+    assert_eq!(long.location(), format!("/login?notice=sign-in-first&next={TEAM}"), "too long to keep");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn team_pages_are_hidden_from_everyone_but_managers() {
     let world = World::start(1, &[]).await;
     another_theatre(&world).await;

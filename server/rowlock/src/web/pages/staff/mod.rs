@@ -1,5 +1,5 @@
-//! Pages of a theatre's staff, a file per section. Callers who are not signed in are redirected to the sign-in page;
-//! callers without a role in the theatre get 404.
+//! Pages of a theatre's staff, a file per section. Callers who are not signed in are redirected to the sign-in page, or
+//! get 401 for a form; callers without a role in the theatre get 404.
 
 mod box_office;
 mod door;

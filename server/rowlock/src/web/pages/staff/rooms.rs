@@ -20,7 +20,7 @@ use backoffice::organiser::{self, LayoutDetails};
 use http::idempotency::Answer;
 use http::{Code, Problem};
 
-/// Longest pasted plan that the page of a refused form contains again, bytes: a slow browser keeps its page in memory.
+/// Longest pasted plan that the page of a refused form repeats, bytes: the page waits in memory for a slow browser.
 const MAX_SHOWN_AGAIN_BYTES: usize = 256 * 1024;
 
 pub(super) async fn screens(visit: StaffVisit) -> SignedInPageResult {

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use domain::api::theatres::ManagedTheatre;
 
-use super::super::{PageError, SignedInPageResult, redirect_to, signed_in};
+use super::super::{PageError, SignedInPageResult, redirect_to, signed_in_sender};
 use super::entrance_page;
 use super::visit::{SentForm, StaffVisit, malformed, staff_error};
 use crate::AppState;
@@ -40,7 +40,7 @@ pub(super) async fn create(
     who: Result<Staff, Problem>,
     sent: Result<SentForm, PageError>,
 ) -> SignedInPageResult {
-    let staff = signed_in(who, "/staff")?;
+    let staff = signed_in_sender(who, "/staff")?;
     let SentForm(form) = sent?;
     let request = theatre_request(&form);
     let done = async {

@@ -9,7 +9,8 @@ use language::{StaffError, say};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::super::{PageError, SignedInPageError, private_page, redirect_to, signed_in};
+use super::super::accounts::safe_next_path;
+use super::super::{PageError, SignedInPageError, private_page, redirect_to, signed_in, signed_in_sender};
 use crate::AppState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem, page_locale};
@@ -18,8 +19,9 @@ use platform::ids;
 
 /// A permitted request of a member of staff to a page of a theatre. `P` has the parameters of the path.
 ///
-/// Callers who are not signed in are redirected to the sign-in page. Strangers and other roles get 404: the navigation
-/// never leads them here. All this happens before any data of the theatre, the query or the form is read.
+/// Callers who are not signed in are redirected to the sign-in page, and back to this address. A form gets 401 instead,
+/// and a reload sends it again after the sign-in. Strangers and other roles get 404: the navigation never leads them
+/// here. All this happens before any data of the theatre, the query or the form is read.
 pub(super) struct StaffVisit<P = ()> {
     pub state: AppState,
     pub staff: Staff,
@@ -54,7 +56,13 @@ impl<P: DeserializeOwned + Send> FromRequestParts<AppState> for StaffVisit<P> {
         let Path(path) = Path::<P>::from_request_parts(parts, state).await?;
         // Each row of the table of pages has its section.
         let section = *parts.extensions.get::<Section>().ok_or(PageError::Fault)?;
-        let staff = signed_in(Staff::from_request_parts(parts, state).await, &section.href(&theatre))?;
+        let (who, home) = (Staff::from_request_parts(parts, state).await, section.href(&theatre));
+        let staff = if parts.method.is_safe() {
+            let own = parts.uri.path_and_query().and_then(|own| safe_next_path(own.as_str()));
+            signed_in(who, own.unwrap_or(&home))?
+        } else {
+            signed_in_sender(who, &home)?
+        };
         staff.at(&theatre, section.roles()).map_err(|_| PageError::NotFound)?;
         let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
         let done = Query::try_from_uri(&parts.uri).is_ok_and(|Query(DoneQuery { done })| done);
