@@ -15,7 +15,7 @@
 //! | `browser` | API calls, clock, storage and events of the browser |
 //! | `payment_retry` | data that survives a failed payment |
 //! | `shell`, `markup`, `site` | the document around a page, its rendered parts, and the addresses of its files |
-//! | `two_press_button` | a button for an act that cannot be undone |
+//! | `two_press_button` | a button that asks before it acts |
 //! | `legal_links` | links to the operator's terms, privacy policy and imprint |
 //!
 //! To add a page or a page of staff: the recipes in CONTRIBUTING.md. To add an island: a module here,

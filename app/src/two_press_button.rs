@@ -1,10 +1,10 @@
-//! A button for an act that cannot be undone. Here because the waiting room, the waiting list and the counter, which use
-//! it, are in different modules of the client.
+//! A button that asks before it acts, for actions that cannot be undone. The waiting room, the waiting list and the
+//! counter use it.
 
 use language::say;
 use leptos::prelude::*;
 
-/// A button that acts with its second press. The first one replaces its text by a question, until the button loses the
+/// A button that acts with its second press. The first one replaces its text with a question until the button loses the
 /// focus. `label` and `question` are keys of messages.
 pub fn two_press_button(
     test_id: &'static str,
@@ -21,7 +21,7 @@ pub fn two_press_button(
             act();
         }
     };
-    // Safari focuses a pressed button only with a tab index; without the focus it would not lose it either.
+    // Safari focuses a pressed button only with a tab index. Without a focus no blur would reset the question.
     view! {
         <button type="button" class=class data-testid=test_id tabindex="0"
             on:click=press on:blur=move |_| is_asking.set(false)>

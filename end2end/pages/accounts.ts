@@ -32,7 +32,10 @@ export async function signInByApi(request: APIRequestContext, email: string, ser
   expect(signedIn.status()).toBe(200);
 }
 
-/** Waits for the mail with this subject to this address and returns the path of its link: it has this start and a key. */
+/**
+ * Waits for the mail with this subject to this address and returns the path of its link. The path begins with `start`, a
+ * pattern, and ends with a key.
+ */
 export async function waitForMailedLink(subject: string, email: string, start = "\\S+\\?token="): Promise<string> {
   const link = new RegExp(`https?://[^/\\s]+(/${start}[0-9a-f]{64,})`);
   let path = "";

@@ -54,7 +54,7 @@ export async function choose(page: Page, seat: number): Promise<void> {
  */
 export async function signInAsNewClerk(page: Page, manager: APIRequestContext, theatre: string): Promise<void> {
   const email = `clerk-${randomUUID()}@example.org`;
-  // Sorted behind the managers, because the story of the team takes the first person.
+  // The name sorts behind those of the managers, because the story of the team takes the first person.
   await post(page.request, "/api/v1/users/register", { name: "Nina Clerk", email, password: PASSWORD }, 201);
   await signInByApi(page.request, email);
   const link = await waitForMailedLink("Please confirm your address", email);

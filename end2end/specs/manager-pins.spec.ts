@@ -12,7 +12,7 @@ import { expect, test } from "../pages/visitors.js";
 
 const CALM = { reducedMotion: "reduce" } as const;
 const WRONG_PIN = "135790";
-// In the server's words and in those of the messages.
+// Part of the server's refusal of a wrong PIN, and of the page's message about it.
 const REFUSAL = "Nothing was done.";
 test.setTimeout(120_000);
 
@@ -22,20 +22,24 @@ test.setTimeout(120_000);
  * stories set PINs. `server/rowlock/tests/it/box_office/exchange.rs` tests the server with such a show.
  */
 async function openExchangeOfBegunShow(page: Page, path: string, hasManagers: boolean): Promise<void> {
-  const isExchange = (url: URL) => url.searchParams.has("exchange");
-  await page.route(
-    isExchange,
-    async (route) => {
-      const response = await route.fetch();
-      const begun = (await response.text()).replace(/has_begun(&quot;|"):false/, "has_begun$1:true");
-      const body = hasManagers ? begun : begun.replace(/managers(&quot;|"):\[[^\]]*\]/, "managers$1:[]");
-      await route.fulfill({ response, body });
-    },
-    { times: 1 },
-  );
+  await page.evaluate((value) => sessionStorage.setItem("has-managers", value), String(hasManagers));
   await page.goto(path);
   await new ShowPage(page).waitUntilLive();
   await expect(page.getByTestId("exchange-begun")).toBeVisible();
+}
+
+/** Changes the properties of the exchange that the server rendered, before its island starts. */
+async function changeExchanges(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    new MutationObserver((_, observer) => {
+      const island = document.querySelector("[data-props*='\"has_begun\":false']");
+      if (island === null) return;
+      observer.disconnect();
+      let props = (island.getAttribute("data-props") ?? "").replace('"has_begun":false', '"has_begun":true');
+      if (sessionStorage.getItem("has-managers") === "false") props = props.replace(/"managers":\[[^\]]*\]/, '"managers":[]');
+      island.setAttribute("data-props", props);
+    }).observe(document, { childList: true, subtree: true });
+  });
 }
 
 /** Cancels a booking as its buyer does without an account: both links are mailed. */
@@ -67,6 +71,7 @@ test("an exchange after the show has begun needs a manager's PIN, and a wrong PI
   const [swap, trouble] = [page.getByTestId("swap"), page.getByTestId("counter-trouble")];
   const [managers, pin] = [page.locator("#swap-manager"), page.locator("#swap-pin")];
 
+  await changeExchanges(page);
   // Without any manager's PIN the clerk reads who can help.
   await openExchangeOfBegunShow(page, exchange, false);
   await choose(page, c5);

@@ -21,8 +21,6 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use wasm_bindgen::JsCast;
-use web_sys::PageTransitionEvent;
 
 pub use self::actions::seat_offer_card;
 use self::wording::{
@@ -263,7 +261,7 @@ fn count_down(booking: RwSignal<FollowedBooking>) -> Option<i64> {
     Some(left_ms / SECOND_MS)
 }
 
-/// Reads the booking, which also sets the clock. `None` without an answer, or if the page shows the same.
+/// Reads the booking, which also sets the clock. `None` without an answer, or if nothing has changed.
 async fn read_change(booking: RwSignal<FollowedBooking>) -> Option<FollowedBooking> {
     let (id, is_submitted) = booking.with_untracked(|shown| (shown.id, shown.is_submitted));
     let now = calls::get::<FollowedBooking>(&format!("/api/v1/bookings/{id}")).await.ok()?;
@@ -285,12 +283,7 @@ fn check_when_shown(booking: RwSignal<FollowedBooking>) {
         }
     };
     events::on_document("visibilitychange", move |_| check());
-    events::on_window("pageshow", move |event| {
-        // Restored from the back-forward cache, not loaded.
-        if event.dyn_ref::<PageTransitionEvent>().is_some_and(PageTransitionEvent::persisted) {
-            check();
-        }
-    });
+    events::on_restored(check);
 }
 
 fn follow(booking: RwSignal<FollowedBooking>) {

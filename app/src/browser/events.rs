@@ -3,7 +3,7 @@
 
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use web_sys::{BroadcastChannel, Event, EventTarget, MessageEvent};
+use web_sys::{BroadcastChannel, Event, EventTarget, MessageEvent, PageTransitionEvent};
 
 /// Calls `react` on this event of the window.
 pub fn on_window(name: &str, react: impl FnMut(Event) + 'static) {
@@ -15,6 +15,15 @@ pub fn on_document(name: &str, react: impl FnMut(Event) + 'static) {
     if let Some(page) = super::window().document() {
         listen(&page, name, react);
     }
+}
+
+/// Calls `react` when the page is restored from the back-forward cache, without a load.
+pub fn on_restored(mut react: impl FnMut() + 'static) {
+    on_window("pageshow", move |event| {
+        if event.dyn_ref::<PageTransitionEvent>().is_some_and(PageTransitionEvent::persisted) {
+            react();
+        }
+    });
 }
 
 /// Calls `react` when Escape is pressed.

@@ -1,4 +1,4 @@
-//! The sheet of the cart on a phone: open, the cart covers the map. A wide page has no button that opens it.
+//! The cart's sheet on a phone. While it is open, the cart covers the map. A wide page has no button that opens it.
 //!
 //! The open sheet has an entry in the history of the tab, so that a phone's Back closes it and does not leave the show.
 //! Escape and a focus behind the sheet close it too.
@@ -31,7 +31,7 @@ impl CartSheet {
         events::on_escape(move || sheet.return_to_map());
         events::on_window("focusin", move |_| {
             // A frame later: a message whose button disappears returns the focus to the sheet.
-            request_animation_frame(move || sheet.hide_behind_focus());
+            request_animation_frame(move || sheet.hide_if_focus_left());
         });
         sheet
     }
@@ -66,14 +66,14 @@ impl CartSheet {
     }
 
     /// Closes the sheet if a control behind it has the focus.
-    fn hide_behind_focus(self) {
+    fn hide_if_focus_left(self) {
         if self.is_open.get_untracked() && !browser::has_no_focus() && !browser::has_focus_in(IN_FRONT) {
             self.hide();
         }
     }
 
-    /// Closes the sheet after a press of Back. After `return_to_map` it only restores the entry of a sheet that was opened
-    /// meanwhile.
+    /// Closes the sheet after a press of Back. After `return_to_map` it only restores the entry of a sheet that was
+    /// opened meanwhile.
     fn follow_history(self) {
         if !self.is_going_back.get_value() {
             self.return_to_map();

@@ -10,7 +10,7 @@ use crate::shell::{Head, Page};
 /// The page that asks the visitor before the place moves.
 #[derive(Clone, Debug)]
 pub struct PlaceLinkPage {
-    /// Its show.
+    /// The show of the waiting room.
     pub show: ShowFacts,
     /// Path of the show's page, where visitors join with a place of their own.
     pub show_path: String,

@@ -234,7 +234,7 @@ pub fn notice_view(session: MapSession) -> impl IntoView {
     let shown_text = PageSignal::new((String::new(), false));
     Effect::new(move |_| {
         let text = session.notice.with(text_and_tone);
-        // Screen readers announce changes only, so a repeated text is gone for a frame.
+        // Screen readers announce changes only, so a repeated text disappears for a frame.
         if !text.0.is_empty() && shown_text.with_untracked(|shown| *shown == text) {
             shown_text.set(Default::default());
             request_animation_frame(move || shown_text.set(session.notice.with_untracked(text_and_tone)));

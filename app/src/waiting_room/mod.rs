@@ -16,8 +16,6 @@ use language::say;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
-use wasm_bindgen::JsCast;
-use web_sys::PageTransitionEvent;
 
 use crate::browser::calls::{self, Failure};
 use crate::browser::socket::{Socket, SocketEvent};
@@ -177,12 +175,7 @@ impl VisitState {
                 self.refresh();
             }
         });
-        events::on_window("pageshow", move |event| {
-            // Restored from the back-forward cache, not loaded.
-            if event.dyn_ref::<PageTransitionEvent>().is_some_and(PageTransitionEvent::persisted) {
-                self.refresh();
-            }
-        });
+        events::on_restored(move || self.refresh());
         events::on_window("online", move |_| self.refresh());
         events::on_window("offline", move |_| self.is_offline.set(true));
     }
@@ -335,13 +328,14 @@ impl VisitState {
     }
 }
 
-fn next_number(numbers: StoredValue<u32>) -> u32 {
-    let number = numbers.get_value().wrapping_add(1);
-    numbers.set_value(number);
+/// Increments a counter and returns its value.
+fn next_number(counter: StoredValue<u32>) -> u32 {
+    let number = counter.get_value().wrapping_add(1);
+    counter.set_value(number);
     number
 }
 
-/// The query of the seats' page: that of this page without `queue`, with which the seat map asks for this page.
+/// The query of the seats' page: this page's query without `queue`, by which the seat map requests this page.
 fn query_of_seats(query: &str) -> String {
     let parts = query.trim_start_matches('?').split('&').filter(|part| !part.is_empty() && *part != "queue");
     let kept: Vec<&str> = parts.collect();

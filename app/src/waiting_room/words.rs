@@ -232,7 +232,7 @@ mod tests {
     fn a_missing_connection_names_the_place_of_those_who_wait() {
         assert!(offline(Some(QueueState::Waiting)).contains("Your place is kept"));
         for state in [None, Some(QueueState::Outside), Some(QueueState::Inside)] {
-            assert_eq!(offline(state), "No connection right now. We keep trying.", "{state:?}");
+            assert_eq!(offline(state), "No connection right now. We’ll keep trying.", "{state:?}");
         }
     }
 

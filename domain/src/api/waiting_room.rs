@@ -20,7 +20,8 @@ pub enum QueueState {
     Late,
     /// Admitted until `pass_until_ms`.
     Inside,
-    /// The ticket's devices are all admitted already; this device is not one of them. A new ticket is needed to wait here.
+    /// The ticket's devices are all admitted already; this device is not one of them. A new ticket is needed to wait
+    /// here.
     Elsewhere,
     /// The ticket is used up or was returned. A new ticket is needed to wait again.
     Over,

@@ -85,7 +85,8 @@ pub fn best_available(
     found.into_iter().map(Candidate::into_suggestion).collect()
 }
 
-/// A possible suggestion and its cost; the lower the better. A large room has a hundred thousand, so it owns no list.
+/// A possible suggestion and its cost; the lower the better. A large room has a hundred thousand, so it has ranges
+/// instead of a list.
 #[derive(Clone, Debug)]
 struct Candidate {
     /// Its seats in ascending order. The second range is empty if the first has all of them.

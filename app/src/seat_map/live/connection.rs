@@ -12,7 +12,6 @@ use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{ClientMessage, Frame, MAX_SECTIONS_PER_READER, SeatChange};
 use leptos::prelude::request_animation_frame;
 use leptos::task::spawn_local;
-use wasm_bindgen::JsCast;
 
 use super::connection_state::{TRIES_UNTIL_OFFLINE, has_elapsed};
 use crate::browser::calls::{self, Failure};
@@ -257,13 +256,10 @@ pub fn watch_page(session: MapSession) {
         });
         session.connection_status.set(ConnectionStatus::Connecting);
     });
-    events::on_window("pageshow", move |event| {
-        // Restored from the back-forward cache, not loaded.
-        if event.dyn_ref::<web_sys::PageTransitionEvent>().is_some_and(web_sys::PageTransitionEvent::persisted) {
-            session.set_payment_pending(false);
-            own_hold::refresh_after_beacons(session);
-            reconnect_now(session);
-        }
+    events::on_restored(move || {
+        session.set_payment_pending(false);
+        own_hold::refresh_after_beacons(session);
+        reconnect_now(session);
     });
     events::on_document("visibilitychange", move |_| {
         if is_visible() {

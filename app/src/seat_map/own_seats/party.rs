@@ -190,7 +190,7 @@ async fn find(session: MapSession, query: impl Fn() -> PartyQuery, suggestions: 
             if query() == asked {
                 suggestions.set(Suggestions { found, at: 0 });
                 show(session, suggestions);
-                // Not from another control: a key that is meant for it would hold the seats.
+                // Only if no control has the focus: a key meant for that control would hold the seats.
                 browser::keep_focus(&[".party-hold"]);
             }
         }

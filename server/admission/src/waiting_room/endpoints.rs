@@ -83,8 +83,8 @@ async fn come(
     let mut response = (visitor, (status, Json(&view))).into_response();
     match view.state {
         QueueState::Over => entry::clear_cookies(&state, &room, response.headers_mut()),
-        // Without the ticket, the next join takes a new number. The pass is kept: another tab may have entered at the same
-        // moment.
+        // Without the ticket, the next join takes a new number. The pass is kept: another tab may have entered at the
+        // same moment.
         QueueState::Elsewhere => entry::clear_ticket(&state, &room, response.headers_mut()),
         _ => {
             let pass = view.pass.as_deref().zip(view.pass_until_ms.map(Timestamp));

@@ -74,8 +74,8 @@ pub async fn check_pass(state: &AdmissionState, show: &Show, visitor: &Visitor, 
     Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(RETRY_AFTER))
 }
 
-/// Returns the page that a visitor sees: the map of a show or its waiting room. A visitor may ask for the waiting room
-/// instead of the map (`?queue`), which the page of the show reads.
+/// Returns the page that a visitor sees by their pass: the map of a show or its waiting room. The show's page itself
+/// handles an explicit request for the waiting room (`?queue`).
 #[must_use]
 pub fn page_of(state: &AdmissionState, show: Uuid, owner: &str, headers: &HeaderMap) -> VisitorPage {
     let Some(room) = state.waiting_rooms.of(show) else { return VisitorPage::Map };
@@ -87,7 +87,8 @@ pub fn page_of(state: &AdmissionState, show: Uuid, owner: &str, headers: &Header
 /// The possible effect of a ticket's link in a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TicketImport {
-    /// The browser has no ticket. This cookie stores the ticket once the visitor confirms: others may have sent the link.
+    /// The browser has no ticket. This cookie stores the ticket once the visitor confirms: a stranger may have sent the
+    /// link.
     Possible(HeaderValue),
     /// The browser has a ticket and keeps it: a link sent by others must not replace a place.
     HasTicket,
@@ -208,7 +209,7 @@ pub(super) async fn join_or_enter(
 }
 
 /// The number of a visitor: the same for each request, also while the first one is running; a new one after it was
-/// given back, or has let in other devices only.
+/// given back, or was used up by other devices.
 async fn number_for_visitor(state: &AdmissionState, room: &Arc<ActiveRoom>, joiner: Joiner<'_>) -> ApiResult<u64> {
     let (joins, asked) = (&state.waiting_rooms.joins, (room.id, joiner.owner.to_owned()));
     let join = async || {

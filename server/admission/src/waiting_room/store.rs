@@ -193,7 +193,8 @@ pub(super) async fn has_left(state: &AdmissionState, room: &ActiveRoom, number: 
     run_left(state, room, &call).await
 }
 
-/// True if a number cannot let this visitor in: [`has_left`], or all its devices have entered, without the visitor.
+/// True if a number cannot let this visitor in: [`has_left`], or all its devices have entered and the last one was
+/// another visitor's.
 pub(super) async fn is_used_up(
     state: &AdmissionState,
     room: &ActiveRoom,

@@ -1,4 +1,4 @@
-//! The cookie of a browser in which accounts have signed in. Failed sign-ins from there have a limit of their own, so
+//! The cookie of a browser in which accounts with a proven address have signed in. Failed sign-ins from there have a limit of their own, so
 //! strangers who use up an account's limit do not keep its owner out.
 //!
 //! The cookie holds one signature per account and stays after signing out. It gives no access: all browsers with it
@@ -18,7 +18,7 @@ const COOKIE: &str = "rowlock_known";
 const HOST_COOKIE: &str = "__Host-rowlock_known";
 /// Lifetime of the cookie after the last sign-in: half a year, in seconds.
 const COOKIE_LIFE_S: u32 = 180 * 24 * 3_600;
-/// Maximum number of accounts per browser, the last first: the staff of a counter share one.
+/// Maximum number of accounts per browser, the latest first: the staff of a counter share one.
 const MAX_ACCOUNTS: usize = 8;
 /// Length of a signature: 128 bits in hex.
 const SIGNATURE_LENGTH: usize = 32;
@@ -46,7 +46,7 @@ impl KnownBrowsers {
         let (name, secure) = (cookie_name(https), if https { "; Secure" } else { "" });
         let all = all.join(".");
         let cookie = format!("{name}={all}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Lax{secure}");
-        HeaderValue::try_from(cookie).expect("names of ours, hex, dots and numbers are a header's value")
+        HeaderValue::try_from(cookie).expect("a cookie of hex and dots is a valid header value")
     }
 }
 

@@ -11,8 +11,8 @@ const LOGIN_PAIR: Allowance = Allowance { name: "login-pair", burst: 10, each_ms
 /// Failed sign-ins to one account from all networks: far more, so that one attacker's guesses lock no owner out. A
 /// reset by mail clears it.
 const LOGIN_PERSON: Allowance = Allowance { name: "login-person", burst: 100, each_ms: 30_000 };
-/// Failed sign-ins to one account from all browsers in which it signed in before, instead of [`LOGIN_PERSON`]: two
-/// networks of strangers can keep that one empty, and the owner must get in nevertheless. A reset by mail clears it.
+/// Failed sign-ins to one account from all browsers in which it signed in before, instead of [`LOGIN_PERSON`]:
+/// strangers in two networks can keep that limit used up, and the owner must still get in. A reset by mail clears it.
 const LOGIN_KNOWN: Allowance = Allowance { name: "login-known", ..LOGIN_PERSON };
 /// Sign-in attempts from one address, and from its network.
 pub(super) const LOGIN_ADDRESS: AddressAllowance = AddressAllowance::new(("login-address", "login-network"), 60, 1_000);
@@ -45,7 +45,7 @@ pub(super) struct LoginLimits {
 }
 
 impl LoginLimits {
-    /// Returns the limits for the account of an address as typed. `is_known`: it signed in in this browser before.
+    /// Returns the limits for the account of an address as typed. `is_known`: it signed in from this browser before.
     pub(super) fn of(email: &str, address: &ClientAddress, is_known: bool) -> Self {
         let person = normalise_address(email);
         let total = if is_known { &LOGIN_KNOWN } else { &LOGIN_PERSON };

@@ -104,7 +104,10 @@ pub async fn log_in(
         // Immediate on this replica; the others poll (`handed_over`).
         state.idempotency.forget_fingerprints([owner.clone()], now);
         let mut logged_in = with_cookie(&mut tx, state, view, owner, now).await?;
-        logged_in.cookies.push(known_browsers.set_cookie(headers, https, email));
+        // Whoever registers another person's address is no known browser of theirs.
+        if account.email_proven_at.is_some() {
+            logged_in.cookies.push(known_browsers.set_cookie(headers, https, email));
+        }
         logged_in
     };
     sessions::end_oldest(&mut tx, account.id, MAX_SESSIONS, now).await?;

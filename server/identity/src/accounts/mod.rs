@@ -6,8 +6,8 @@
 //!
 //! Passwords are hashed by a few threads with a bounded queue (`hashing`). Attempts are limited per person, network and
 //! address (`limits`), across all replicas (`rate_limits`), and separately where the person signed in before
-//! (`known_browsers`). Cookies and mailed links are random, and only their hashes
-//! are stored. Programs have tokens, which name a session and end with it (`tokens`).
+//! (`known_browsers`). Session cookies and mailed links are random, and only their hashes are stored. Programs have
+//! tokens, which name a session and end with it (`tokens`).
 //!
 //! Elsewhere: the endpoints that use the roles (`backoffice`), and the rendering and sending of mails (`tickets`).
 

@@ -32,8 +32,8 @@ use seats::live::MAX_SOCKETS;
 /// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
 /// opens another for its next request.
 const HEADERS_DEADLINE: Duration = Duration::from_secs(30);
-/// Time after which a connection is closed whose client takes no bytes of what was sent: its answers wait in memory.
-/// Longer than the deadlines of a live map (`seats::live`), which has rules of its own for slow readers.
+/// A connection whose client takes no bytes for this long is closed: its answers would stay in memory. Longer than the
+/// deadlines of a live map (`seats::live`), which has its own rules for slow readers.
 const WRITE_DEADLINE: Duration = Duration::from_secs(120);
 /// Connections at one time; one more waits in the system's queue. Live maps are counted where they are (`live::sockets`).
 const MAX_CONNECTIONS: usize = 20_000;
@@ -66,7 +66,7 @@ pub fn raise_file_limit() {
 pub struct ConnectionLimits {
     /// Deadline for the headers of a request.
     headers_deadline: Duration,
-    /// Time without progress of what is sent.
+    /// Maximum time in which the client takes none of the bytes that were sent.
     write_deadline: Duration,
     /// Connections at one time.
     all: usize,
@@ -152,8 +152,9 @@ fn is_of_one_connection(cause: &io::Error) -> bool {
     matches!(cause.kind(), Kind::ConnectionRefused | Kind::ConnectionAborted | Kind::ConnectionReset)
 }
 
-/// Lets the kernel close the connection when its client takes no bytes for so long, also while it only answers probes of
-/// its full buffer (Linux 5.11 and later). It costs nothing per request. Other systems have no such option.
+/// Lets the kernel close the connection when its client takes no bytes for this long, also while the client only
+/// answers probes of its full buffer (Linux 5.11 and later). It costs nothing per request. Other systems have no such
+/// option.
 fn set_write_deadline(stream: &TcpStream, deadline: Duration) {
     #[cfg(target_os = "linux")]
     if let Err(cause) = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(deadline)) {

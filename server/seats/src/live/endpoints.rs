@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tungstenite::handshake::server::create_response_with_body;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -181,9 +181,10 @@ fn no_such_section(section: u16) -> Problem {
 
 /// Suggestions without `most` in the query.
 const USUAL_SUGGESTIONS: usize = 3;
-/// Limits searches to two at a time per replica: an arena takes milliseconds of a core, and sales have priority.
+/// Limits searches to two at a time per replica, of different shows: an arena takes milliseconds of a core, and sales have
+/// priority.
 static SEARCHES: Semaphore = Semaphore::const_new(2);
-/// Maximum wait for the slot of a search.
+/// Maximum wait for the slots of a search.
 const SEARCH_SLOT_DEADLINE: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize)]
@@ -231,8 +232,8 @@ async fn best(
     Ok(Json(BestView { epoch: at.epoch, version: at.version, suggestions: suggestions.collect() }))
 }
 
-/// Finds suggestions at the present, once per version for all callers with the same request. The search runs off the
-/// threads that serve requests, which it would hold up. All requests get [`MAX_SUGGESTIONS`], the best first.
+/// Finds suggestions at the present, once per version for all callers with the same request. The search runs on a
+/// blocking thread, so it does not hold up requests. It returns up to [`MAX_SUGGESTIONS`], the best first.
 ///
 /// # Errors
 /// `overloaded` without a slot in time.
@@ -242,15 +243,15 @@ async fn suggest(show: &Arc<Show>, hub: &Arc<Hub>, request: SeatRequest) -> ApiR
     if let Some(known) = hub.suggestions(key) {
         return Ok(known);
     }
-    let slot = acquire(&SEARCHES).await?;
+    let slots = wait_for_slots(&hub.search, &SEARCHES).await?;
     // Another caller may have searched meanwhile.
     if let Some(known) = hub.suggestions(key) {
         return Ok(known);
     }
     let (show, hub) = (Arc::clone(show), Arc::clone(hub));
     let search = move || {
-        // The search continues when its caller is gone: its slot is freed when it ends.
-        let _slot = slot;
+        // The search continues when its caller is gone: its slots are freed when it ends.
+        let _slots = slots;
         let (at, states) = hub.states()?;
         let state_of = |seat: SeatIndex| states.get(seat as usize).copied().unwrap_or(SeatState::Blocked);
         let found: Arc<[Suggestion]> = best_available(&show.layout, state_of, request, MAX_SUGGESTIONS).into();
@@ -261,8 +262,13 @@ async fn suggest(show: &Arc<Show>, hub: &Arc<Hub>, request: SeatRequest) -> ApiR
     found.ok_or_else(|| Problem::internal(&"an open hub has no map"))
 }
 
-async fn acquire(slots: &'static Semaphore) -> ApiResult<SemaphorePermit<'static>> {
-    tokio::time::timeout(SEARCH_SLOT_DEADLINE, slots.acquire())
+/// The slots of a running search: its show's, and one of the replica's.
+type SearchSlots = (OwnedSemaphorePermit, SemaphorePermit<'static>);
+
+/// Waits for the slot of a show, then for one of the replica: searches of a show wait for each other first.
+async fn wait_for_slots(of_show: &Arc<Semaphore>, of_all: &'static Semaphore) -> ApiResult<SearchSlots> {
+    let slots = async { Ok::<_, AcquireError>((Arc::clone(of_show).acquire_owned().await?, of_all.acquire().await?)) };
+    tokio::time::timeout(SEARCH_SLOT_DEADLINE, slots)
         .await
         .map_err(|_| Problem::new(Code::Overloaded, "Many are looking for seats. Please try again in a moment."))?
         .map_err(|cause| Problem::internal(&cause))
@@ -315,10 +321,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn search_without_a_free_slot_is_refused() {
-        static TAKEN: Semaphore = Semaphore::const_new(0);
-        let refused = acquire(&TAKEN).await;
+    async fn search_without_a_free_slot_is_refused_and_one_of_another_show_is_not() {
+        static OF_ALL: Semaphore = Semaphore::const_new(2);
+        let (one, other) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
+        let running = wait_for_slots(&one, &OF_ALL).await;
+        assert!(running.is_ok());
+        let refused = wait_for_slots(&one, &OF_ALL).await;
         assert_eq!(refused.err().map(|problem| problem.code()), Some(Code::Overloaded));
+        assert!(wait_for_slots(&other, &OF_ALL).await.is_ok());
     }
 
     #[test]

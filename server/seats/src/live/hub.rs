@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use bytes::Bytes;
@@ -34,7 +35,7 @@ const SHORT_DELTA_BYTES: usize = 512;
 /// An encoded snapshot contains the time, so it is shared for only this long, milliseconds.
 const SNAPSHOT_LIFE_MS: i64 = 50;
 /// Requests whose suggestions are kept per version, at most a kilobyte each; further ones are searched each time.
-const MAX_SUGGESTED: usize = 32;
+const MAX_SUGGESTED: usize = 128;
 
 /// The shared state of all sockets of a show.
 pub(super) struct Hub {
@@ -45,6 +46,8 @@ pub(super) struct Hub {
     pub(super) opened: OnceCell<()>,
     inner: Mutex<HubState>,
     recent_locks: Mutex<RecentLocks>,
+    /// The slot of the show's search for the best seats.
+    pub(super) search: Arc<Semaphore>,
 }
 
 struct HubState {
@@ -107,6 +110,7 @@ impl Hub {
             opened: OnceCell::new(),
             inner: Mutex::new(inner),
             recent_locks: Mutex::default(),
+            search: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -343,7 +347,7 @@ impl Hub {
         inner.map.as_ref().map(|map| (map.at(), map.seats().to_vec()))
     }
 
-    /// The suggestions that [`Hub::keep_suggestions`] got at the present.
+    /// Returns the suggestions kept for the present version.
     pub(super) fn suggestions(&self, key: SuggestionKey) -> Option<(MapVersion, Arc<[Suggestion]>)> {
         let mut inner = self.lock();
         inner.apply_announcements();

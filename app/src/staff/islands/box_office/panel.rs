@@ -228,7 +228,7 @@ fn house_seat_acts(selling: CounterSaleState, seat: SeatIndex) -> impl IntoView 
     }
 }
 
-/// The list of caller holds; hidden while empty. A line stays in the page, with its focus, while its words are the same.
+/// The list of caller holds; hidden while empty. A line keeps its element, and the focus in it, until its words change.
 fn callers(selling: CounterSaleState) -> impl IntoView {
     let is_empty = move || selling.callers.with(Vec::is_empty);
     view! {

@@ -181,7 +181,8 @@ fn undo(base: &str, key: &str) -> impl IntoView + use<> {
     }
 }
 
-/// The form that pays out a waiting refund, with a manager's PIN if the buyer cancelled. Without any PIN, the amount.
+/// The form that pays out a waiting refund, with a manager's PIN if the buyer cancelled. If no manager has a PIN yet,
+/// the amount and the message about it.
 fn pay_out(
     base: &str,
     sum: Money,
