@@ -111,7 +111,7 @@ pub(super) fn another_card(booking: RwSignal<FollowedBooking>) -> impl IntoView 
     let is_kept = Memo::new(move |_| booking.with(|booking| booking.kept_hold.is_some()));
     view! {
         {move || is_kept.get().then(|| view! {
-            <p class="booking-next">
+            <p class="booking-next booking-another-card">
                 <button type="button" class="button" data-testid="another-card" aria-disabled=move || busy.get().to_string() on:click=move |_| pay()>
                     {say!("status.next_another_card")}
                 </button>
