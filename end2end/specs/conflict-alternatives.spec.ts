@@ -137,6 +137,7 @@ test("after expiry one tap holds the seats that are still free and names the oth
   await hers.hold(c7);
   await expect(hers.message).toContainText("Your time is up");
   await expect(hers.cartSeats).toHaveCount(0);
+  await his.expectSeat(c7, "available");
   await his.hold(c7);
   await press(anna.page.getByTestId("ask-again"));
   await expect(hers.heldSeats()).toHaveCount(1);

@@ -22,7 +22,8 @@ test.setTimeout(120_000);
  * stories set PINs. `server/rowlock/tests/it/box_office/exchange.rs` tests the server with such a show.
  */
 async function openExchangeOfBegunShow(page: Page, path: string, hasManagers: boolean): Promise<void> {
-  await page.evaluate((value) => sessionStorage.setItem("has-managers", value), String(hasManagers));
+  // Of several such scripts the last one decides.
+  await page.addInitScript((value) => Object.assign(window, { hasManagers: value }), hasManagers);
   await page.goto(path);
   await new ShowPage(page).waitUntilLive();
   await expect(page.getByTestId("exchange-begun")).toBeVisible();
@@ -36,7 +37,7 @@ async function changeExchanges(page: Page): Promise<void> {
       if (island === null) return;
       observer.disconnect();
       let props = (island.getAttribute("data-props") ?? "").replace('"has_begun":false', '"has_begun":true');
-      if (sessionStorage.getItem("has-managers") === "false") props = props.replace(/"managers":\[[^\]]*\]/, '"managers":[]');
+      if (!(window as unknown as { hasManagers: boolean }).hasManagers) props = props.replace(/"managers":\[[^\]]*\]/, '"managers":[]');
       island.setAttribute("data-props", props);
     }).observe(document, { childList: true, subtree: true });
   });

@@ -104,7 +104,7 @@ pub async fn log_in(
         // Immediate on this replica; the others poll (`handed_over`).
         state.idempotency.forget_fingerprints([owner.clone()], now);
         let mut logged_in = with_cookie(&mut tx, state, view, owner, now).await?;
-        // Whoever registers another person's address is no known browser of theirs.
+        // An unproven address may be that of another person, whose browser this is not.
         if account.email_proven_at.is_some() {
             logged_in.cookies.push(known_browsers.set_cookie(headers, https, email));
         }
