@@ -7,7 +7,7 @@
 mod scanned;
 mod settlement;
 
-pub use scanned::{CODE_LENGTH, Code, MAX_SCANNED_BYTES, UnreadableCode, read};
+pub use scanned::{CODE_LENGTH, Code, MAX_SCANNED_BYTES, QR_PREFIX, UnreadableCode, read};
 pub use settlement::{ScanAdmission, SettlementOutcome, scan_time_on_server_clock, settle};
 
 use sha2::{Digest, Sha256};

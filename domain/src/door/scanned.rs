@@ -11,8 +11,8 @@ use crate::seats::MAX_SEATS_PER_HOLD;
 pub const CODE_LENGTH: usize = 26;
 /// Maximum length of a text, bytes: the maximum content of a ticket's QR code.
 pub const MAX_SCANNED_BYTES: usize = 400;
-/// Prefix of the text in our QR codes.
-const PREFIX: &str = "ROWLOCK1";
+/// Prefix of the text in our QR codes, with its version.
+pub const QR_PREFIX: &str = "ROWLOCK1";
 /// Crockford's base 32 digits: without I, L, O and U.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -75,8 +75,8 @@ pub fn read(text: &str) -> Result<Vec<Code>, UnreadableCode> {
         return Err(UnreadableCode::TooLong);
     }
     let text = text.trim();
-    let has_prefix = text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
-    let codes = if has_prefix { parse_qr_fields(&text[PREFIX.len()..]) } else { parse_typed(text) };
+    let has_prefix = text.get(..QR_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(QR_PREFIX));
+    let codes = if has_prefix { parse_qr_fields(&text[QR_PREFIX.len()..]) } else { parse_typed(text) };
     match codes.len() {
         0 => Err(UnreadableCode::NoCode),
         1..=MAX_SEATS_PER_HOLD => Ok(codes),

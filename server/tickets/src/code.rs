@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use domain::door::Code;
+use domain::door::{Code, QR_PREFIX};
 use domain::hidden_characters::is_bidi_override;
 
 use super::signing;
@@ -16,8 +16,6 @@ const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const LENGTH: usize = domain::door::CODE_LENGTH;
 /// The two bits of a signed code, as what they add to the first digit.
 const SIGNED: u8 = 1 << 3;
-/// Prefix of our QR texts, with their version.
-const QR_PREFIX: &str = "ROWLOCK1";
 /// Characters of the holder's name in the QR code: more make it too dense to scan.
 const MAX_HOLDER_CHARS: usize = 40;
 /// Bytes of it that go into the code of a whole party, which carries up to ten codes besides.

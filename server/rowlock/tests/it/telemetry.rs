@@ -158,7 +158,7 @@ async fn every_metric_moves_with_its_event() {
     tokio::task::spawn_blocking(move || assert_promtool_accepts(&text)).await.expect("promtool accepts the metrics");
 }
 
-/// One query reads all gauges of late work. Each gauge has the age of the oldest row of its own table.
+/// A gauge of late work is the age of the oldest row in its table. One query reads the ages of all tables.
 #[tokio::test(flavor = "multi_thread")]
 async fn gauges_of_late_work_have_its_age() {
     let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;

@@ -75,14 +75,14 @@ async fn compare(state: &SeatsState, show: Uuid) -> ApiResult<usize> {
     let mut repaired = 0;
     for claim in claims {
         let seat = claim.seat_no.cast_unsigned();
-        let of_kind = match (claim.is_sold, is_booked(&before, seat), is_booked(&after, seat)) {
+        let group = match (claim.is_sold, is_booked(&before, seat), is_booked(&after, seat)) {
             (true, Some(false), Some(false)) => &mut sales,
             (false, Some(true), Some(true)) => &mut returns,
             _ => continue,
         };
         repaired += 1;
         let ClaimRow { hold_id: hold, owner, fence, .. } = claim;
-        let booking = of_kind.entry((hold, fence)).or_insert_with(|| FencedSelection {
+        let booking = group.entry((hold, fence)).or_insert_with(|| FencedSelection {
             hold,
             owner,
             fence,

@@ -7,7 +7,7 @@ use domain::api::door::{
     DoorDevice, DoorList, DoorView, ListSeal, Outcome, QueuedScan, ScanAnswer, ScanRequest, SettleRequest, Settlement,
     UndoRequest,
 };
-use domain::door::{self, Code, device_name, digest};
+use domain::door::{self, Code, QR_PREFIX, device_name, digest};
 use domain::time::Timestamp;
 use language::{StaffError, say};
 use leptos::prelude::*;
@@ -34,8 +34,6 @@ const MAX_IN_LINE: usize = 100;
 const MAX_UNANSWERED: usize = 12;
 /// Number of recent scans shown.
 const MAX_RECENT: usize = 12;
-/// Prefix of the text in a ticket's QR code, as in `server/tickets/src/code.rs`.
-const TICKET_PREFIX: &str = "ROWLOCK1";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -543,7 +541,7 @@ fn base_of(theatre: &str, show: Uuid) -> String {
 /// Checks a name for a device, and returns it trimmed.
 fn check_name(text: &str) -> Result<&str, RenameError> {
     // A scanner may type in lower case, and after an earlier name.
-    if text.to_ascii_uppercase().contains(TICKET_PREFIX) {
+    if text.to_ascii_uppercase().contains(QR_PREFIX) {
         return Err(RenameError::IsTicket);
     }
     device_name(text).ok_or(RenameError::Invalid)
